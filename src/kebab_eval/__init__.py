@@ -1,0 +1,27 @@
+"""kebab-eval: evaluate search and RAG systems, one MLflow run for each evaluation.
+
+The names below are the public Python API; each is imported when it is first used, so that
+``import kebab_eval`` costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from kebab_eval.api import evaluate
+    from kebab_eval.errors import KebabEvalError
+
+_EXPORTS = {"KebabEvalError": "kebab_eval.errors", "evaluate": "kebab_eval.api"}
+
+__all__ = ["KebabEvalError", "__version__", "evaluate"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EXPORTS:
+        from importlib import import_module
+
+        return getattr(import_module(_EXPORTS[name]), name)
+    raise AttributeError(f"module 'kebab_eval' has no attribute {name!r}")
