@@ -1,0 +1,410 @@
+"""From config files, ``extends``, overrides and the environment to one :class:`Config`.
+
+Every value remembers where it came from, so that each fault is told as ``file:line:column``, all of
+them at once. Secrets (``${env:NAME}``) are resolved in memory only: the snapshot that is recorded
+keeps the reference, and no message ever shows a resolved value.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from kebab_eval.config import Config
+from kebab_eval.errors import ConfigError, Fault, nearest
+from kebab_eval.yaml_source import Node, parse_yaml, read_text
+
+_ENV = re.compile(r"\$\{env:([^}]*)\}")
+_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_PATH_KEYS = frozenset({("golden", "path"), ("backend", "corpus"), ("backend", "cache")})
+
+KeyPath = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedConfig:
+    """A config ready to run.
+
+    Attributes:
+        config: the validated config, secrets resolved; never write it anywhere.
+        snapshot: the same as plain data, secrets as ``${env:NAME}``, paths relative to the working
+            directory where they lie below it. This is what is recorded.
+        path: the config file.
+        secrets: the resolved values, to be kept out of every text that leaves memory.
+    """
+
+    config: Config
+    snapshot: Mapping[str, Any]
+    path: Path
+    secrets: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class _Leaf:
+    """A value of the merged tree: its node and the folder that relative paths start from."""
+
+    node: Node
+    folder: Path
+
+
+@dataclass(slots=True)
+class _Item:
+    """What stands under a key of the merged tree, and where the key itself stands."""
+
+    key_place: str
+    value: _Tree | _Leaf
+
+
+_Tree = dict[str, _Item]
+
+
+@dataclass(slots=True)
+class _Reading:
+    places: dict[KeyPath, str] = field(default_factory=dict)
+    key_places: dict[KeyPath, str] = field(default_factory=dict)
+    references: dict[KeyPath, str] = field(default_factory=dict)
+    secrets: set[str] = field(default_factory=set)
+    faults: list[Fault] = field(default_factory=list)
+
+
+def load_config(
+    path: Path,
+    overrides: Sequence[str] = (),
+    environ: Mapping[str, str] = os.environ,
+    defaults: Mapping[str, Any] | None = None,
+) -> LoadedConfig:
+    """Read a config file, what it extends, and the overrides on top.
+
+    Args:
+        overrides: ``key.path=value`` each, the value read as YAML; relative paths in them are taken
+            from the working directory.
+        environ: where ``${env:NAME}`` is looked up.
+        defaults: plain data laid under the file, for values the command line fills in.
+
+    Raises:
+        ConfigError: with every fault that was found.
+    """
+    tree = _extended(path, (), None)
+    for override in overrides:
+        _merge(tree, _override_tree(override))
+    reading = _Reading()
+    data = _plain(tree, (), environ, reading)
+    for key, value in (defaults or {}).items():
+        data.setdefault(key, value)
+    data.setdefault("name", path.stem)
+    if reading.faults:
+        raise ConfigError(reading.faults)
+    try:
+        config = Config.model_validate_json(json.dumps(data))
+    except ValidationError as invalid:
+        faults = [_explain(error, reading, str(path)) for error in invalid.errors()]
+        raise ConfigError(sorted(set(faults), key=lambda fault: _sort_key(fault.place))) from None
+    _check_lever(config, reading, str(path))
+    snapshot = _whole_numbers(json.loads(config.model_dump_json()))
+    _restore(snapshot, reading.references)
+    return LoadedConfig(config, _relative(snapshot), path, frozenset(reading.secrets))
+
+
+def _check_lever(config: Config, reading: _Reading, source: str) -> None:
+    if config.lever is not None and config.lever not in config_keys():
+        message = (
+            f"lever {config.lever!r} is no key of a config{nearest(config.lever, config_keys())}"
+        )
+        raise ConfigError(Fault(reading.places.get(("lever",), source), message))
+
+
+def _whole_numbers(value: Any) -> Any:
+    """Write 60.0 as 60, so that a record shows what a person would write."""
+    if isinstance(value, dict):
+        return {key: _whole_numbers(child) for key, child in value.items()}
+    if isinstance(value, list):
+        return [_whole_numbers(child) for child in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _extended(path: Path, chain: tuple[Path, ...], asked_at: Node | None) -> _Tree:
+    resolved = path.resolve()
+    if resolved in chain:
+        circle = " -> ".join(step.name for step in (*chain[chain.index(resolved) :], resolved))
+        place = asked_at.place if asked_at else str(path)
+        raise ConfigError(Fault(place, f"'extends' goes in a circle: {circle}; take one link out"))
+    try:
+        root = parse_yaml(read_text(path, ConfigError, "config file"), str(path), ConfigError)
+    except ConfigError as missing:
+        if asked_at is None:
+            raise
+        told = [
+            Fault(f.place, f"{f.message} (extended at {asked_at.place})") for f in missing.faults
+        ]
+        raise ConfigError(told) from None
+    if root is None or root.is_null:
+        raise ConfigError(
+            Fault(str(path), "config file is empty; 'kebab-eval init' writes one to start from")
+        )
+    if root.kind != "mapping":
+        message = f"a config is a mapping of keys to values, found {root.describe()}"
+        raise ConfigError(Fault(root.place, message))
+    own: _Tree = {}
+    merged: _Tree = {}
+    for key, value in root.value:
+        if key.value == "extends":
+            bases = value.value if value.kind == "list" else [value]
+            for base in bases:
+                if base.kind != "scalar" or base.is_null or not base.value:
+                    message = f"'extends' takes a file or a list of files, found {base.describe()}"
+                    raise ConfigError(Fault(base.place, message))
+                _merge(merged, _extended(path.parent / base.value, (*chain, resolved), base))
+        else:
+            own[key.value] = _Item(key.place, _branch(value, path.parent))
+    _merge(merged, own)
+    return merged
+
+
+def _branch(node: Node, folder: Path) -> _Tree | _Leaf:
+    if node.kind == "mapping" and node.value:
+        return {key.value: _Item(_where(key), _branch(value, folder)) for key, value in node.value}
+    return _Leaf(node, folder)
+
+
+def _merge(base: _Tree, over: _Tree) -> None:
+    for key, item in over.items():
+        old = base[key].value if key in base else None
+        if isinstance(old, dict) and isinstance(item.value, dict):
+            # A backend of another type shares no keys with the one it replaces.
+            if "type" in item.value and _type(item.value) != _type(old):
+                base[key] = item
+            else:
+                _merge(old, item.value)
+        else:
+            base[key] = item
+
+
+def _type(tree: _Tree) -> Any:
+    leaf = tree["type"].value if "type" in tree else None
+    return leaf.node.value if isinstance(leaf, _Leaf) else None
+
+
+def _override_tree(override: str) -> _Tree:
+    key, separator, text = override.partition("=")
+    place = f"-S {key}"
+    steps = key.strip().split(".")
+    if not separator or not all(steps):
+        message = "an override is written key.path=value, as in fusion.rrf_k=20"
+        raise ConfigError(Fault(f"-S {override}", message))
+    try:
+        node = parse_yaml(text, place, ConfigError)
+    except ConfigError as broken:
+        raise ConfigError([Fault(place, fault.message) for fault in broken.faults]) from None
+    if node is None:
+        node = Node("scalar", "", 1, 1, place, plain=True)
+    _place_at(node, place)
+    tree: _Tree = {steps[-1]: _Item(place, _branch(node, Path()))}
+    for step in reversed(steps[:-1]):
+        tree = {step: _Item(place, tree)}
+    return tree
+
+
+def _place_at(node: Node, place: str) -> None:
+    """Make a node from the command line tell its option instead of a line and a column."""
+    node.source, node.line = place, 0
+    if node.kind == "mapping":
+        for key, value in node.value:
+            _place_at(key, place)
+            _place_at(value, place)
+    elif node.kind == "list":
+        for child in node.value:
+            _place_at(child, place)
+
+
+def _where(node: Node) -> str:
+    return node.place if node.line else node.source
+
+
+def _plain(
+    tree: _Tree, at: KeyPath, environ: Mapping[str, str], reading: _Reading
+) -> dict[str, Any]:
+    data: dict[str, Any] = {}
+    for key, item in tree.items():
+        path, value = (*at, key), item.value
+        reading.key_places[path] = item.key_place
+        if isinstance(value, dict):
+            data[key] = _plain(value, path, environ, reading)
+            reading.places[path] = item.key_place
+        else:
+            data[key] = _value(value.node, path, value.folder, environ, reading)
+            if path == ("golden",) and isinstance(data[key], str):
+                # The short form: a path where the long form has a mapping.
+                reading.places[(*path, "path")] = _where(value.node)
+                data[key] = {"path": str(value.folder / data[key]) if data[key] else ""}
+    return data
+
+
+def _value(
+    node: Node, path: KeyPath, folder: Path, environ: Mapping[str, str], reading: _Reading
+) -> Any:
+    reading.places[path] = _where(node)
+    if node.kind == "mapping":
+        for key, child in node.value:
+            reading.places[(*path, key.value)] = _where(child)
+        return {
+            key.value: _value(child, (*path, key.value), folder, environ, reading)
+            for key, child in node.value
+        }
+    if node.kind == "list":
+        return [
+            _value(child, (*path, index), folder, environ, reading)
+            for index, child in enumerate(node.value)
+        ]
+    value = node.python()
+    if isinstance(value, str) and "${" in value:
+        value = _resolve(value, node, path, environ, reading)
+    if isinstance(value, str) and value and (path in _PATH_KEYS or path[0] == "suites"):
+        return str(folder / value)
+    return value
+
+
+def _resolve(
+    text: str, node: Node, path: KeyPath, environ: Mapping[str, str], reading: _Reading
+) -> str:
+    def look_up(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if not _ENV_NAME.match(name):
+            message = f"{match.group(0)} names no environment variable; write ${{env:NAME}}"
+            reading.faults.append(Fault(_where(node), message))
+            return ""
+        found = environ.get(name)
+        if found is None:
+            message = f"environment variable {name} is not set; export it, or change the value here"
+            reading.faults.append(Fault(_where(node), message))
+            return ""
+        reading.secrets.add(found)
+        return found
+
+    resolved = _ENV.sub(look_up, text)
+    if resolved != text:
+        reading.references[path] = text
+    return resolved
+
+
+def _restore(snapshot: Any, references: Mapping[KeyPath, str]) -> None:
+    for path, text in references.items():
+        holder = snapshot
+        for step in path[:-1]:
+            holder = holder[step]
+        if isinstance(holder[path[-1]], dict):  # the short form of golden
+            holder[path[-1]]["path"] = text
+        else:
+            holder[path[-1]] = text
+
+
+def _relative(snapshot: dict[str, Any]) -> dict[str, Any]:
+    """Write paths relative to the working directory: a record holds no machine's folders."""
+    for section, key in _PATH_KEYS:
+        holder = snapshot.get(section)
+        if isinstance(holder, dict) and holder.get(key):
+            holder[key] = portable_path(holder[key])
+    for suite, value in snapshot.get("suites", {}).items():
+        snapshot["suites"][suite] = portable_path(value)
+    return snapshot
+
+
+def portable_path(path: str | Path) -> str:
+    """Return a path as a record may hold it: POSIX, relative to the working directory."""
+    text = str(path)
+    if "${env:" in text:
+        return text
+    absolute = Path(os.path.abspath(text))
+    return Path(os.path.relpath(absolute)).as_posix()
+
+
+def _explain(error: ErrorDetails, reading: _Reading, source: str) -> Fault:
+    """Say a pydantic error in the words of the file: the key, what was found, what is allowed."""
+    location: KeyPath = error["loc"]
+    kind, context = error["type"], error.get("ctx", {})
+    key = ".".join(str(step) for step in location)
+    place = reading.places.get(location) or _nearest_place(location, reading, source)
+    if kind == "extra_forbidden":
+        place = reading.key_places.get(location, place)
+        return Fault(place, f"unknown key {key!r}{_did_you_mean(location)}")
+    if kind == "missing":
+        return Fault(place, f"key {key!r} is missing")
+    secret = any(location[: len(path)] == path for path in reading.references)
+    found = "" if secret else f", found {_shown(error['input'])}"
+    if kind == "value_error":
+        return Fault(place, f"{key}: {context['error']}")
+    allowed = {
+        "literal_error": f"must be one of {context.get('expected', '')}",
+        "string_pattern_mismatch": "must not start or end with white space",
+        "string_too_short": "must not be empty",
+        "float_type": "must be a number",
+        "int_type": "must be a whole number",
+        "string_type": "must be text (put it in quotes)",
+        "bool_type": "must be true or false",
+        "path_type": "must be a path",
+        "dict_type": "must be a mapping of keys to values",
+        "model_type": "must be a mapping of keys to values",
+        "model_attributes_type": "must be a mapping of keys to values",
+        "tuple_type": "must be a list",
+    }.get(kind)
+    if allowed is None:
+        said = error["msg"]
+        allowed = "must " + said.removeprefix("Input should ") if said.startswith("Input") else said
+    return Fault(place, f"{key} {allowed}{found}")
+
+
+def _nearest_place(location: KeyPath, reading: _Reading, source: str) -> str:
+    for length in range(len(location) - 1, 0, -1):
+        if location[:length] in reading.places:
+            return reading.places[location[:length]]
+    return source
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _did_you_mean(location: KeyPath) -> str:
+    """Name the nearest allowed key, at this level first, then anywhere in the config."""
+    model: Any = Config
+    for step in location[:-1]:
+        info = model.model_fields.get(step) if _is_section(model) else None
+        model = info.annotation if info else None
+    word = str(location[-1])
+    if _is_section(model):
+        near = nearest(word, model.model_fields)
+        if near:
+            return near
+        allowed = ", ".join(sorted(model.model_fields))
+        elsewhere = [path for path in config_keys() if path.rsplit(".", 1)[-1] == word]
+        return f" (did you mean {elsewhere[0]!r}?)" if elsewhere else f"; allowed here: {allowed}"
+    return ""
+
+
+def _is_section(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def config_keys(model: type[BaseModel] = Config, prefix: str = "") -> list[str]:
+    """Return every dotted key that a config may hold, in the order of the models."""
+    keys: list[str] = []
+    for name, info in model.model_fields.items():
+        if _is_section(info.annotation):
+            keys += config_keys(cast("type[BaseModel]", info.annotation), f"{prefix}{name}.")
+        else:
+            keys.append(prefix + name)
+    return keys
+
+
+def _sort_key(place: str) -> tuple[str, int, int]:
+    source, *numbers = place.rsplit(":", 2)
+    line, column = (int(n) if n.isdigit() else 0 for n in [*numbers, "0", "0"][:2])
+    return source, line, column

@@ -1,0 +1,240 @@
+"""YAML as it stands in the file: every node keeps its line, its column and its raw text.
+
+PyYAML's own loaders lose what this project needs: where a value stands (for messages) and what
+its characters were (an id ``02142`` must not become 1122). The composer below reads the C parser's events
+without recursion, so depth and alias expansion are bounded by counting and never by the stack.
+
+Plain scalars follow YAML 1.2's core schema: ``no`` and ``on`` are words, ``02142`` is two thousand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from kebab_eval.errors import Fault, InputError
+
+MAX_DEPTH = 60
+MAX_NODES = 5_000_000
+MAX_BYTES = 256 * 1024 * 1024
+
+_NULL = frozenset({"", "~", "null", "Null", "NULL"})
+_BOOL = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_INT = re.compile(r"[-+]?[0-9]+\Z")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
+_MAX_DIGITS = 400  # beyond this int() refuses or crawls; no number in these files is longer
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A mapping, a list or a scalar, with where it stands (line and column from 1).
+
+    ``value`` is a list of (key node, value node) pairs, a list of nodes, or a scalar's raw text.
+    ``plain`` says that a scalar stood without quotes, so that it may be read as a number or null.
+    """
+
+    kind: Literal["mapping", "list", "scalar"]
+    value: Any
+    line: int
+    column: int
+    source: str
+    plain: bool = False
+
+    @property
+    def place(self) -> str:
+        return f"{self.source}:{self.line}:{self.column}"
+
+    @property
+    def is_null(self) -> bool:
+        return self.kind == "scalar" and self.plain and self.value in _NULL
+
+    def python(self) -> Any:
+        """Return the plain Python value. Depth is bounded by the composer, so recursion is safe."""
+        if self.kind == "mapping":
+            return {key.value: child.python() for key, child in self.value}
+        if self.kind == "list":
+            return [child.python() for child in self.value]
+        return resolve_scalar(self.value) if self.plain else self.value
+
+    def describe(self) -> str:
+        """Return what was found, short enough for a message: ``a list``, ``'x'``, ``12``."""
+        if self.kind != "scalar":
+            return f"a {self.kind}"
+        text = self.value if len(self.value) <= 40 else self.value[:37] + "..."
+        if self.is_null:
+            return "nothing"
+        return text if self.plain and not isinstance(self.python(), str) else repr(text)
+
+
+def resolve_scalar(text: str) -> Any:
+    """Return the value of a plain scalar: None, a bool, an int, a float, or the text itself."""
+    if text in _NULL:
+        return None
+    if text in _BOOL:
+        return _BOOL[text]
+    if len(text) <= _MAX_DIGITS:
+        if _INT.match(text):
+            return int(text)
+        if _FLOAT.match(text):
+            return float(text)
+    return text
+
+
+def read_text(path: Path, error: type[InputError], what: str) -> str:
+    """Return a file's text: strict UTF-8, a byte-order mark taken off.
+
+    Args:
+        error: the class to raise when the file is missing, unreadable, binary or not UTF-8.
+        what: what the file is, for the message (``config file``).
+    """
+    source = str(path)
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise error(Fault(source, f"{what} is larger than {MAX_BYTES // 2**20} MiB"))
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise error(Fault(source, f"{what} does not exist; check the path")) from None
+    except IsADirectoryError:
+        raise error(Fault(source, f"{what} is a folder; name a file in it")) from None
+    except OSError as reason:
+        raise error(Fault(source, f"{what} cannot be read: {reason.strerror}")) from reason
+    except ValueError as reason:  # an embedded NUL in the path
+        raise error(Fault(repr(source), f"{what} cannot be read: {reason}")) from reason
+    if b"\0" in data:
+        raise error(Fault(source, f"{what} is a binary file; expected UTF-8 text"))
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as reason:
+        line = data.count(b"\n", 0, reason.start) + 1
+        column = reason.start - (data.rfind(b"\n", 0, reason.start) + 1) + 1
+        message = f"{what} is not UTF-8 (byte 0x{data[reason.start]:02x}); save it as UTF-8"
+        raise error(Fault(f"{source}:{line}:{column}", message)) from None
+
+
+def parse_yaml(text: str, source: str, error: type[InputError]) -> Node | None:
+    """Return the root node of one YAML document, or None when the text holds none.
+
+    Args:
+        source: the name that places are told with.
+        error: the class to raise on broken YAML, duplicate keys, more than one document, nesting
+            deeper than ``MAX_DEPTH`` or aliases that expand past ``MAX_NODES``.
+    """
+    try:
+        return _Composer(source, error).compose(yaml.parse(text, Loader=_Loader))
+    except yaml.MarkedYAMLError as reason:
+        mark = reason.problem_mark or reason.context_mark
+        place = f"{source}:{mark.line + 1}:{mark.column + 1}" if mark else source
+        said = ", ".join(part for part in (reason.context, reason.problem) if part)
+        raise error(Fault(place, f"not valid YAML: {said}")) from reason
+    except yaml.YAMLError as reason:  # a character that YAML forbids
+        said = str(reason).splitlines()[0]
+        raise error(Fault(source, f"not valid YAML: {said}")) from reason
+
+
+class _Composer:
+    def __init__(self, source: str, error: type[InputError]) -> None:
+        self.source = source
+        self.error = error
+        self.sizes: dict[int, int] = {}  # id of a finished anchored node -> nodes when expanded
+        self.faults: list[Fault] = []
+
+    def compose(self, events: Iterator[Any]) -> Node | None:
+        root: Node | None = None
+        open_nodes: list[tuple[Node, str | None, list[int]]] = []  # node, its anchor, its size
+        pending_keys: list[Node | None] = []
+        anchors: dict[str, Node] = {}
+        documents = 0
+        for event in events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    self._fail(event, "a second document starts here; only one is allowed")
+                continue
+            if isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+                node, anchor, size = open_nodes.pop()
+                pending_keys.pop()
+                if node.kind == "mapping":
+                    self._check_keys(node)
+                if anchor:
+                    anchors[anchor] = node
+                    self.sizes[id(node)] = size[0]
+                total = size[0]
+                if open_nodes:
+                    self._count(event, open_nodes[-1][2], total)
+                    continue
+                root = node
+                continue
+            if isinstance(event, yaml.AliasEvent):
+                aliased = anchors.get(str(event.anchor))
+                if aliased is None:
+                    self._fail(event, f"alias *{event.anchor} has no anchor before it")
+                    continue
+                node, total = aliased, self.sizes.get(id(aliased), 1)
+            elif isinstance(event, yaml.ScalarEvent):
+                plain = event.style in (None, "") and event.implicit[0]
+                node, total = self._node("scalar", event.value, event, plain), 1
+                if event.anchor:
+                    anchors[event.anchor] = node
+            elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
+                if len(open_nodes) >= MAX_DEPTH:
+                    self._fail(event, f"nested deeper than {MAX_DEPTH} levels")
+                kind: Literal["mapping", "list"] = (
+                    "mapping" if isinstance(event, yaml.MappingStartEvent) else "list"
+                )
+                node, total = self._node(kind, [], event), 0
+            else:
+                continue
+            if open_nodes:
+                self._attach(node, open_nodes[-1][0], pending_keys)
+                self._count(event, open_nodes[-1][2], total)
+            elif node.kind == "scalar":
+                root = node
+            if node.kind != "scalar" and not isinstance(event, yaml.AliasEvent):
+                open_nodes.append((node, event.anchor, [1]))
+                pending_keys.append(None)
+        if self.faults:
+            raise self.error(self.faults)
+        return root
+
+    def _node(self, kind: Any, value: Any, event: Any, plain: bool = False) -> Node:
+        mark = event.start_mark
+        return Node(kind, value, mark.line + 1, mark.column + 1, self.source, plain)
+
+    def _attach(self, node: Node, parent: Node, pending_keys: list[Node | None]) -> None:
+        if parent.kind == "list":
+            parent.value.append(node)
+        elif pending_keys[-1] is None:
+            pending_keys[-1] = node
+        else:
+            parent.value.append((pending_keys[-1], node))
+            pending_keys[-1] = None
+
+    def _check_keys(self, node: Node) -> None:
+        seen: dict[str, Node] = {}
+        for key, _ in node.value:
+            if key.kind != "scalar":
+                message = f"a key must be a word, found {key.describe()}"
+                self.faults.append(Fault(key.place, message))
+            elif key.value in seen:
+                first = seen[key.value].line
+                message = f"key {key.value!r} stands twice (first on line {first}); keep one"
+                self.faults.append(Fault(key.place, message))
+            else:
+                seen[key.value] = key
+
+    def _count(self, event: Any, size: list[int], more: int) -> None:
+        size[0] += more
+        if size[0] > MAX_NODES:
+            self._fail(event, f"expands to more than {MAX_NODES:,} values; unfold the aliases")
+
+    def _fail(self, event: Any, message: str) -> None:
+        mark = event.start_mark
+        place = f"{self.source}:{mark.line + 1}:{mark.column + 1}"
+        raise self.error([*self.faults, Fault(place, message)])
