@@ -1,0 +1,178 @@
+"""From a golden file to a checked :class:`GoldenSet`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kebab_eval.errors import Fault, GoldenError, UsageError, nearest
+from kebab_eval.golden import kebab
+from kebab_eval.golden.entries import Entry
+from kebab_eval.records import GoldenQuery, GoldenSet, Level
+from kebab_eval.yaml_source import parse_yaml, read_text
+
+_HINTS_AT_MOST = 30  # looking for the nearest id costs milliseconds each
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedGolden:
+    """A golden set, and where each id that it names stands."""
+
+    golden: GoldenSet
+    entries: tuple[Entry, ...]
+
+
+def load_golden(path: Path, min_relevance: float | None = None) -> LoadedGolden:
+    """Read and check a golden file.
+
+    Args:
+        min_relevance: the grade from which an item is relevant; None takes the format's own (1).
+
+    Raises:
+        GoldenError: with every fault of the file, each at its ``file:line:column``.
+    """
+    source = str(path)
+    root = parse_yaml(read_text(path, GoldenError, "golden set"), source, GoldenError)
+    if root is None or root.is_null or (root.kind == "list" and not root.value):
+        raise GoldenError(Fault(source, "golden set is empty; it needs at least one query"))
+    faults: list[Fault] = []
+    entries = kebab.parse_entries(root, faults)
+    faults += _duplicate_ids(entries)
+    faults += _disagreeing_groups(entries)
+    if faults:
+        raise GoldenError(_in_file_order(faults))
+    queries = tuple(entry.query for entry in entries)
+    golden = GoldenSet(
+        name=path.stem,
+        version="1",
+        digest=digest(queries),
+        queries=queries,
+        min_relevance=1 if min_relevance is None else min_relevance,
+        path=source,
+    )
+    return LoadedGolden(golden, tuple(entries))
+
+
+def check_ids(loaded: LoadedGolden, chunks: Collection[str] | None, docs: Collection[str]) -> None:
+    """Hold every expected id against what the system has.
+
+    Args:
+        chunks: the chunk ids of the system, NFC; None where it cannot list them.
+        docs: its document ids, NFC.
+
+    Raises:
+        GoldenError: one fault for each id that the system does not hold, in file order.
+    """
+    known: dict[Level, Collection[str] | None] = {"chunk": chunks, "doc": docs}
+    missing = [
+        (place, level, item)
+        for entry in loaded.entries
+        for (level, item), place in entry.id_places.items()
+        if (ids := known[level]) is not None and item not in ids
+    ]
+    if not missing:
+        return
+    faults = []
+    for number, (place, level, item) in enumerate(missing):
+        hint = ""
+        if number < _HINTS_AT_MOST:
+            hint = _nearest_id(item, known[level] or (), level)
+        kind = "chunk" if level == "chunk" else "document"
+        faults.append(Fault(place, f"{kind} {item!r} is not in the corpus{hint}"))
+    raise GoldenError(_in_file_order(faults))
+
+
+def _nearest_id(item: str, ids: Collection[str], level: Level) -> str:
+    if level == "chunk":
+        # The hash at the end changes with the text; the same heading in the same document is meant.
+        stem = item.rpartition(":")[0]
+        same = sorted(other for other in ids if other.rpartition(":")[0] == stem)
+        if same:
+            return f"; its text or the chunker has changed: now {', '.join(map(repr, same[:3]))}"
+        document = item.partition("#")[0]
+        ids = [other for other in ids if other.startswith(document + "#")] or ids
+    return nearest(item, ids)
+
+
+def select(golden: GoldenSet, limit: int | None = None, query_ids: Sequence[str] = ()) -> GoldenSet:
+    """Return a part of a golden set; its digest is that of the part.
+
+    Raises:
+        UsageError: a query id that the set does not hold.
+    """
+    queries = golden.queries
+    if query_ids:
+        known = {query.query_id for query in queries}
+        unknown = [wanted for wanted in query_ids if wanted not in known]
+        if unknown:
+            raise UsageError(
+                [
+                    Fault(
+                        "--query-id", f"{wanted!r} is not in {golden.path}{nearest(wanted, known)}"
+                    )
+                    for wanted in unknown
+                ]
+            )
+        queries = tuple(query for query in queries if query.query_id in set(query_ids))
+    if limit is not None:
+        queries = queries[:limit]
+    if queries == golden.queries:
+        return golden
+    return replace(golden, queries=queries, digest=digest(queries))
+
+
+def digest(queries: Iterable[GoldenQuery]) -> str:
+    """Return 32 hex digits over what the queries mean: not their order, layout, or comments."""
+    meanings = sorted(json.dumps(query.to_json(), ensure_ascii=True) for query in queries)
+    return hashlib.sha256("\n".join(meanings).encode()).hexdigest()[:32]
+
+
+def _duplicate_ids(entries: Sequence[Entry]) -> list[Fault]:
+    counts = Counter(entry.query.query_id for entry in entries)
+    first: dict[str, str] = {}
+    faults = []
+    for entry in entries:
+        query_id = entry.query.query_id
+        if counts[query_id] > 1:
+            if query_id in first:
+                message = (
+                    f"id {query_id!r} stands twice (first at {first[query_id]}); ids are unique"
+                )
+                faults.append(Fault(entry.query.place, message))
+            first.setdefault(query_id, entry.query.place)
+    return faults
+
+
+def _disagreeing_groups(entries: Sequence[Entry]) -> list[Fault]:
+    """Paraphrases of one intent must expect the same set of documents."""
+    first: dict[str, GoldenQuery] = {}
+    faults = []
+    for entry in entries:
+        query = entry.query
+        if query.group is None:
+            continue
+        head = first.setdefault(query.group, query)
+        if set(query.judgments.doc) != set(head.judgments.doc):
+            message = (
+                f"group {query.group!r}: {query.query_id!r} expects {_listed(query)}, but "
+                f"{head.query_id!r} ({head.place}) expects {_listed(head)}; "
+                "the members of a group expect the same documents"
+            )
+            faults.append(Fault(query.place, message))
+    return faults
+
+
+def _listed(query: GoldenQuery) -> str:
+    return ", ".join(sorted(query.judgments.doc)) or "no document"
+
+
+def _in_file_order(faults: Iterable[Fault]) -> list[Fault]:
+    def order(fault: Fault) -> tuple[int, int]:
+        line, column = fault.place.rsplit(":", 2)[1:]
+        return int(line), int(column)
+
+    return sorted(faults, key=order)
