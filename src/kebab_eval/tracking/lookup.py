@@ -1,0 +1,63 @@
+"""Runs that live in MLflow alone: another machine made them, or the local record was deleted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kebab_eval.errors import Fault, UsageError
+from kebab_eval.tracking.keys import TAG_RECORD
+from kebab_eval.tracking.spool import MIN_PREFIX, RUN_FILE
+from kebab_eval.tracking.store import Store
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run
+
+_SEARCHED = 1000
+
+
+def download_record(store: Store, reference: str, target: Path) -> Path | None:
+    """Fetch the record of the run that a reference names into ``target``.
+
+    Returns:
+        The folder, or None when the store has no such run of this tool.
+
+    Raises:
+        TrackerError: the store could not be asked.
+        UsageError: the reference is ambiguous.
+    """
+    if store.database is not None and not store.database.exists():
+        return None
+    from kebab_eval.tracking.run import open_client, told
+
+    with told(store):
+        client = open_client(store)
+        experiments = [found.experiment_id for found in client.search_experiments()]
+        runs = client.search_runs(
+            experiments,
+            filter_string=f"tags.`{TAG_RECORD}` != ''",
+            order_by=["start_time DESC"],
+            max_results=_SEARCHED,
+        )
+        chosen = _choose(list(runs), reference)
+        if chosen is None:
+            return None
+        folder = Path(client.download_artifacts(chosen.info.run_id, "", str(target)))
+    return folder if (folder / RUN_FILE).exists() else None
+
+
+def _choose(runs: list[Run], reference: str) -> Run | None:
+    named = [run for run in runs if run.info.run_name == reference]
+    if named:
+        return named[0]
+    if len(reference) < MIN_PREFIX:
+        return None
+    matching = [
+        run
+        for run in runs
+        if run.info.run_id.startswith(reference) or run.data.tags[TAG_RECORD].startswith(reference)
+    ]
+    if len(matching) > 1:
+        listed = ", ".join(f"{run.info.run_id} ({run.info.run_name})" for run in matching[:5])
+        raise UsageError(Fault("RUN", f"{len(matching)} runs begin with {reference!r}: {listed}"))
+    return matching[0] if matching else None

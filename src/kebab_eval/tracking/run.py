@@ -1,0 +1,238 @@
+"""One evaluation as one MLflow run: started while the queries run, filled and closed at the end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kebab_eval.errors import KebabEvalError, TrackerError
+from kebab_eval.records import EvalRun
+from kebab_eval.tracking import keys
+from kebab_eval.tracking.store import Store, prepare_database
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+T = TypeVar("T")
+
+_BATCH = 100  # MLflow's limit of params a call; metrics and tags may be more, one limit is simpler
+_QUIET_LOGGERS = ("alembic", "mlflow.store.db.utils", "mlflow.tracking.fluent")
+
+
+@dataclass(frozen=True, slots=True)
+class TrackedRun:
+    """Where an MLflow run is."""
+
+    run_id: str
+    experiment_id: str
+    ui_url: str
+    previous: tuple[str, str] | None = None
+    """Name and comparison link of the run before this one in the experiment."""
+
+
+class Tracker:
+    """Logs one evaluation to MLflow.
+
+    Importing MLflow and opening its store takes seconds, so both happen in a thread of their own
+    from :meth:`begin` on, while the caller indexes and searches. :meth:`start` creates the run, and
+    :meth:`finish` fills and closes it; whatever happens in between, a run that was made is closed.
+    """
+
+    def __init__(self, store: Store, experiment: str) -> None:
+        self.store = store
+        self.experiment = experiment
+        self._imported: Future[None] | None = None
+        self._started: Future[TrackedRun] | None = None
+
+    def begin(self) -> None:
+        """Start importing MLflow in the background."""
+        self._imported = _in_background(_import_mlflow)
+
+    def start(self, name: str, record_id: str, tags: Mapping[str, str]) -> None:
+        """Create the run in the background; a failure is raised by :meth:`finish`."""
+        before = self._imported
+
+        def create() -> TrackedRun:
+            if before is not None:
+                before.result()
+            else:
+                _import_mlflow()
+            return _create_run(self.store, self.experiment, name, record_id, tags)
+
+        self._started = _in_background(create)
+
+    def wait(self) -> TrackedRun:
+        """Return the run once it is created.
+
+        Raises:
+            TrackerError: MLflow could not be reached or refused.
+        """
+        if self._started is None:
+            raise TrackerError("the MLflow run was never started")
+        return self._started.result()
+
+    def finish(self, run: EvalRun, folder: Path, note: str, status: str) -> None:
+        """Log params, metrics, the dataset and the record's files; end the run as ``status``."""
+        tracked = self.wait()
+        client = open_client(self.store)
+        try:
+            with told(self.store):
+                _log(client, tracked.run_id, run, folder, note)
+        except BaseException as failure:
+            # The run must not stay RUNNING: what cut the upload short decides its end.
+            killed = isinstance(failure, KeyboardInterrupt)
+            self._end(client, tracked, "KILLED" if killed else "FAILED")
+            raise
+        with told(self.store):
+            client.set_terminated(tracked.run_id, status)
+
+    def abandon(self, status: str) -> None:
+        """End a run that has nothing to show, if it was created at all."""
+        if self._started is None:
+            return
+        try:
+            tracked = self._started.result()
+        except TrackerError:
+            return
+        self._end(open_client(self.store), tracked, status)
+
+    def _end(self, client: MlflowClient, tracked: TrackedRun, status: str) -> None:
+        try:
+            client.set_terminated(tracked.run_id, status)
+        except Exception as reason:  # the first failure is the one to tell
+            logging.getLogger("kebab_eval").debug("could not end the MLflow run: %s", reason)
+
+
+def _in_background(task: Callable[[], T]) -> Future[T]:
+    """Run a task in a daemon thread: an early exit does not wait for MLflow to be imported."""
+    future: Future[T] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(task())
+        except BaseException as reason:
+            future.set_exception(reason)
+
+    threading.Thread(target=work, daemon=True, name="kebab-eval-tracking").start()
+    return future
+
+
+def _import_mlflow() -> None:
+    # A dead server is told in seconds; MLflow's own defaults retry for minutes.
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
+    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+    for name in _QUIET_LOGGERS:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import mlflow  # noqa: F401  # imported for its side: the modules are then in memory
+
+
+def open_client(store: Store) -> MlflowClient:
+    """Return MLflow's client of a store; importing MLflow on the way if nobody has."""
+    _import_mlflow()
+    from mlflow import MlflowClient
+
+    return MlflowClient(tracking_uri=store.uri)
+
+
+@contextmanager
+def told(store: Store) -> Iterator[None]:
+    """Turn whatever MLflow, its database or its HTTP client raises into one of our errors."""
+    try:
+        yield
+    except KebabEvalError:
+        raise
+    except Exception as reason:
+        said = " ".join(str(reason).split()).replace(store.uri, store.shown)
+        raise TrackerError(f"{store.shown}: {said[:300] or type(reason).__name__}") from reason
+
+
+def _create_run(
+    store: Store, experiment: str, name: str, record_id: str, tags: Mapping[str, str]
+) -> TrackedRun:
+    prepare_database(store)
+    with told(store):
+        client = open_client(store)
+        experiment_id = _experiment_id(client, store, experiment)
+        newest = client.search_runs([experiment_id], order_by=["start_time DESC"], max_results=1)
+        all_tags = {keys.TAG_RECORD: record_id, **tags}
+        created = client.create_run(
+            experiment_id,
+            run_name=name,
+            tags={key: value[: keys.MAX_TAG] for key, value in all_tags.items()},
+        )
+    run_id = created.info.run_id
+    previous = None
+    if newest:
+        link = keys.compare_url(store.ui_url, experiment_id, [newest[0].info.run_id, run_id])
+        previous = (newest[0].info.run_name, link)
+    return TrackedRun(
+        run_id, experiment_id, keys.run_url(store.ui_url, experiment_id, run_id), previous
+    )
+
+
+def _experiment_id(client: MlflowClient, store: Store, name: str) -> str:
+    from mlflow.exceptions import MlflowException
+
+    found = client.get_experiment_by_name(name)
+    if found is None:
+        try:
+            return str(client.create_experiment(name, artifact_location=store.artifact_uri))
+        except MlflowException:
+            # Another process may have made it between the two calls.
+            found = client.get_experiment_by_name(name)
+            if found is None:
+                raise
+    if found.lifecycle_stage != "active":
+        raise TrackerError(
+            f"{store.shown}: experiment {name!r} is deleted; restore it in the MLflow UI "
+            "or choose another with --experiment"
+        )
+    return str(found.experiment_id)
+
+
+def _log(client: MlflowClient, run_id: str, run: EvalRun, folder: Path, note: str) -> None:
+    import time
+
+    from mlflow.entities import Metric, Param, RunTag
+
+    now = int(time.time() * 1000)
+    params = [
+        Param(key, value) for key, value in keys.run_params(run.config, run.info["system"]).items()
+    ]
+    primary = run.config["metrics"]["primary"]
+    metrics = [
+        Metric(key, value, now, 0)
+        for key, value in keys.run_metrics(run.aggregate, primary).items()
+    ]
+    tags = [RunTag("mlflow.note.content", note[: keys.MAX_TAG])]
+    for start in range(0, max(len(params), len(metrics)), _BATCH):
+        part = slice(start, start + _BATCH)
+        client.log_batch(run_id, metrics[part], params[part], tags if start == 0 else ())
+    client.log_inputs(run_id, datasets=[_dataset_input(run.info["golden"])])
+    client.log_artifacts(run_id, str(folder))
+
+
+def _dataset_input(golden: Mapping[str, Any]) -> Any:
+    import json
+
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    dataset = Dataset(
+        name=golden["name"],
+        digest=golden["digest"],
+        source_type="local",
+        source=json.dumps({"uri": golden["path"]}, ensure_ascii=False),
+        profile=json.dumps({"num_queries": golden["queries"], "version": golden["version"]}),
+    )
+    return DatasetInput(dataset, tags=[InputTag("mlflow.data.context", "eval")])

@@ -1,0 +1,257 @@
+"""The local record of a run: a folder ``mlruns/spool/<run id>`` that is written as answers come.
+
+``run.json`` is written first and last; its ``status`` tells a finished record from an interrupted
+one. ``per_query.jsonl`` only ever holds whole lines.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kebab_eval.errors import Fault, RecordError, UsageError, nearest
+from kebab_eval.records import EvalRun, GoldenQuery, GoldenSet, QueryResult
+
+T = TypeVar("T")
+
+SPOOL = Path("mlruns/spool")
+RUN_FILE, RESULTS_FILE = "run.json", "per_query.jsonl"
+AGGREGATE_FILE, CONFIG_FILE, GOLDEN_FILE = "aggregate.json", "config.json", "golden.jsonl"
+MIN_PREFIX = 4
+
+_LATEST = re.compile(r"latest(?:~(\d{1,6}))?\Z")
+
+
+def new_run_id(name: str, now: datetime) -> str:
+    """Return an id that sorts by time and says its name: ``20261130-221530-rrf_k60-4f2a``."""
+    slug = re.sub(r"[^\w.-]+", "-", name).strip("-.")[:40] or "run"
+    return f"{now:%Y%m%d-%H%M%S}-{slug}-{secrets.token_hex(2)}"
+
+
+class RecordWriter:
+    """Writes one record. A failure of the disk is a :class:`RecordError` that names the file."""
+
+    def __init__(self, folder: Path, info: dict[str, Any]) -> None:
+        self.folder = folder
+        self.info = info
+        self._results = -1
+
+    @classmethod
+    def create(
+        cls, root: Path, name: str, info: Mapping[str, Any], files: Mapping[str, str]
+    ) -> RecordWriter:
+        """Start a record: all of its first files are there, or nothing is.
+
+        Args:
+            root: the spool folder; made when it is absent.
+            info: what ``run.json`` holds; ``id``, ``created_at`` and ``status`` are added.
+            files: further files, name to text.
+        """
+        now = datetime.now(UTC)
+        run_id = new_run_id(name, now)
+        folder = root / run_id
+        started = {
+            "id": run_id,
+            "name": name,
+            "created_at": now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "status": "RUNNING",
+            **info,
+        }
+        writer = cls(folder, started)
+        with _told(folder):
+            folder.mkdir(parents=True)
+        try:
+            for file, text in files.items():
+                writer.write(file, text)
+            writer.write(RUN_FILE, dump_json(started))
+            with _told(folder / RESULTS_FILE):
+                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+                writer._results = os.open(folder / RESULTS_FILE, flags, 0o666)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return writer
+
+    def append(self, result: QueryResult) -> None:
+        """Add one result as a line. A line that the disk did not take whole is taken back."""
+        line = (dump_line(result.to_json()) + "\n").encode()
+        path = self.folder / RESULTS_FILE
+        with _told(path):
+            before = os.fstat(self._results).st_size
+            try:
+                written = os.write(self._results, line)
+                while written < len(line):
+                    written += os.write(self._results, line[written:])
+            except OSError:
+                os.ftruncate(self._results, before)
+                raise
+
+    def write(self, name: str, content: str | bytes) -> None:
+        """Write a file whole or not at all; sub-folders in the name are made."""
+        path = self.folder / name
+        temporary = path.with_name(f".{path.name}.tmp")
+        data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+        with _told(path):
+            path.parent.mkdir(exist_ok=True)
+            try:
+                temporary.write_bytes(data)
+                temporary.replace(path)
+            except OSError:
+                temporary.unlink(missing_ok=True)
+                raise
+
+    def write_results(self, results: Sequence[QueryResult]) -> None:
+        """Replace the lines that came in by the judged ones, in the order of the golden set."""
+        self.close()
+        self.write(RESULTS_FILE, "".join(dump_line(r.to_json()) + "\n" for r in results))
+
+    def update(self, **changes: Any) -> None:
+        """Change ``run.json``."""
+        self.info.update(changes)
+        self.write(RUN_FILE, dump_json(self.info))
+
+    def close(self) -> None:
+        if self._results >= 0:
+            os.close(self._results)
+            self._results = -1
+
+
+def read_record(folder: Path) -> EvalRun:
+    """Read a record folder back.
+
+    Raises:
+        RecordError: the folder holds no record, or one that is damaged (with file and line).
+    """
+    info = _read_json(folder / RUN_FILE)
+    config = _read_json(folder / CONFIG_FILE)
+    aggregate_path = folder / AGGREGATE_FILE
+    aggregate = _read_json(aggregate_path) if aggregate_path.exists() else {}
+    results = tuple(_read_lines(folder / RESULTS_FILE, QueryResult.from_json, "a query result"))
+    queries = tuple(_read_lines(folder / GOLDEN_FILE, GoldenQuery.from_json, "a golden query"))
+    try:
+        about = info["golden"]
+        golden = GoldenSet(
+            name=str(about["name"]),
+            version=str(about["version"]),
+            digest=str(about["digest"]),
+            queries=queries,
+            min_relevance=float(about["min_relevance"]),
+            path=str(about["path"]),
+        )
+    except (KeyError, TypeError, ValueError) as reason:
+        raise RecordError(f"{folder / RUN_FILE}: 'golden' is damaged ({reason})") from reason
+    return EvalRun(info, config, golden, results, aggregate)
+
+
+def _read_lines(path: Path, parse: Callable[[Any], T], what: str) -> Iterator[T]:
+    with _told(path, doing="read"):
+        lines = path.read_bytes().split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            yield parse(json.loads(line))
+        except (ValueError, KeyError, TypeError, AttributeError) as reason:
+            if number == len(lines):
+                return  # the line that was being written when the power went
+            said = f"missing {reason}" if isinstance(reason, KeyError) else str(reason)
+            raise RecordError(f"{path}:{number}: not {what} ({said})") from reason
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    with _told(path, doing="read"):
+        data = path.read_bytes()
+    try:
+        value = json.loads(data)
+    except ValueError as reason:
+        raise RecordError(f"{path}: not valid JSON ({reason})") from reason
+    if not isinstance(value, dict):
+        raise RecordError(f"{path}: expected a JSON object, found {type(value).__name__}")
+    return value
+
+
+@contextmanager
+def _told(path: Path, *, doing: str = "written") -> Iterator[None]:
+    try:
+        yield
+    except OSError as reason:
+        said = reason.strerror or str(reason)
+        raise RecordError(f"{path}: cannot be {doing}: {said}") from reason
+
+
+def list_records(root: Path = SPOOL) -> list[dict[str, Any]]:
+    """Return the ``run.json`` of each record in the spool, newest first, with its ``folder``."""
+    found = []
+    if root.is_dir():
+        for path in root.glob(f"*/{RUN_FILE}"):
+            try:
+                info = _read_json(path)
+            except RecordError:
+                continue
+            if {"id", "name", "created_at"} <= info.keys():
+                found.append({**info, "folder": path.parent})
+    return sorted(found, key=lambda info: (str(info["created_at"]), str(info["id"])), reverse=True)
+
+
+def find_record(reference: str, root: Path = SPOOL) -> Path | None:
+    """Return the record folder that a reference names, or None when the spool holds none.
+
+    Args:
+        reference: a folder, ``latest``, ``latest~N``, a run id or MLflow run id or a unique prefix
+            of 4 characters or more, or a run name (the newest of that name).
+
+    Raises:
+        UsageError: the reference is ambiguous; the candidates are listed.
+    """
+    folder = Path(reference)
+    if (folder / RUN_FILE).is_file():
+        return folder
+    records = list_records(root)
+    latest = _LATEST.match(reference)
+    if latest:
+        back = int(latest.group(1) or 0)
+        return records[back]["folder"] if back < len(records) else None
+    named = [info for info in records if info["name"] == reference]
+    if named:
+        return Path(named[0]["folder"])
+    if len(reference) < MIN_PREFIX:
+        return None
+    matching = [info for info in records if any(i.startswith(reference) for i in _ids(info))]
+    if len(matching) > 1:
+        listed = ", ".join(f"{info['id']} ({info['name']})" for info in matching[:5])
+        more = "" if len(matching) <= 5 else f" and {len(matching) - 5} more"
+        message = f"{len(matching)} runs begin with {reference!r}: {listed}{more}; give more of it"
+        raise UsageError(Fault("RUN", message))
+    return Path(matching[0]["folder"]) if matching else None
+
+
+def near_reference(reference: str, root: Path = SPOOL) -> str:
+    """Return a hint for a reference that named nothing: the nearest name, or how to list them."""
+    records = list_records(root)
+    if not records:
+        return f"; there is no record in {root} yet: 'kebab-eval track' makes the first"
+    return nearest(reference, {str(info["name"]) for info in records}) or (
+        f"; the newest are {', '.join(str(info['id']) for info in records[:3])}"
+    )
+
+
+def _ids(info: Mapping[str, Any]) -> list[str]:
+    mlflow_id = (info.get("mlflow") or {}).get("run_id")
+    return [str(info["id"]), *([str(mlflow_id)] if mlflow_id else [])]
+
+
+def dump_json(value: Any) -> str:
+    """Return JSON as the record holds it: indented, keys in the order given, no NaN."""
+    return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def dump_line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
