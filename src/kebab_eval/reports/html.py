@@ -1,0 +1,88 @@
+"""A run as one HTML file that needs nothing else: no script, no font, no request to anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+from kebab_eval.records import EvalRun, Hit
+from kebab_eval.reports.summary import (
+    QueryLine,
+    interval,
+    milliseconds,
+    number,
+    summarise,
+    version_text,
+)
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+_SHOWN_HITS = 5
+
+
+def render_html(run: EvalRun, plots: Mapping[str, str]) -> str:
+    """Return the report of a run.
+
+    Every text that comes from a corpus, a golden set or a backend is escaped by the template:
+    MLflow shows HTML artifacts with their scripts running.
+
+    Args:
+        plots: SVG texts made by :mod:`kebab_eval.reports.plots`, by file name.
+    """
+    import yaml
+
+    summary = summarise(run)
+    return _template().render(
+        run=run,
+        info=run.info,
+        summary=summary,
+        worst=summary.worst,
+        failures=summary.failures,
+        rank_plot=plots["plots/ranks.svg"],
+        metrics_plot=plots["plots/metrics.svg"],
+        shown_hits=_SHOWN_HITS,
+        config_text=yaml.safe_dump(dict(run.config), sort_keys=False, allow_unicode=True),
+    )
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("kebab_eval.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        number=number,
+        interval=interval,
+        ms=milliseconds,
+        short=version_text,
+        shade=_shade,
+        relevance=_relevance,
+    )
+    return environment.get_template("run.html")
+
+
+def _shade(value: float | None) -> str:
+    """Return the opacity of a cell's background: darker is better."""
+    return "0" if value is None else f"{0.08 + 0.42 * max(0.0, min(1.0, value)):.2f}"
+
+
+def _relevance(hit: Hit, line: QueryLine, threshold: float) -> str:
+    """Say what the judgments say of a hit: by its chunk if chunks are judged, else by document."""
+    judgments = line.golden.judgments
+    grade = judgments.chunk.get(hit.chunk_id)
+    if grade is not None:
+        return "relevant" if grade >= threshold else "not relevant"
+    document = judgments.doc.get(hit.doc_id)
+    if document is None:
+        return "unjudged"
+    if judgments.chunk:
+        return "right document" if document >= threshold else "unjudged"
+    return "relevant" if document >= threshold else "not relevant"

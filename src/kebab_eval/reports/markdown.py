@@ -1,0 +1,160 @@
+"""A run as Markdown: the note of the MLflow run, and the full report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from kebab_eval.records import EvalRun
+from kebab_eval.reports.summary import (
+    DASH,
+    QueryLine,
+    Summary,
+    interval,
+    milliseconds,
+    number,
+    summarise,
+    version_text,
+)
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
+
+
+def escape(text: str) -> str:
+    """Return a text from a corpus, a backend or a golden set as plain words of Markdown."""
+    return _SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
+
+
+def render_note(run: EvalRun) -> str:
+    """Return the short form for the run page: verdict, metrics, slices, what to look at."""
+    summary = summarise(run)
+    return (
+        "\n".join(_head(run, summary) + _metrics(summary) + _slices(summary, groups=False)) + "\n"
+    )
+
+
+def render_markdown(run: EvalRun) -> str:
+    """Return the whole report."""
+    summary = summarise(run)
+    parts = [
+        *_head(run, summary),
+        *_metrics(summary),
+        *_slices(summary, groups=True),
+        *_failures(summary),
+        *_worst(summary),
+        *_config(run),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _head(run: EvalRun, summary: Summary) -> list[str]:
+    primary = summary.primary
+    lines = [f"# {escape(summary.name)}", "", f"{escape(summary.headline)}.", ""]
+    said = f"**{primary.name} {number(primary.value)}**"
+    if primary.ci95:
+        said += f" (95 % interval {interval(primary)})"
+    lines += [f"{said} over {primary.n} scored queries.", ""]
+    lever = run.info.get("lever")
+    if lever:
+        lines += [f"Lever: `{lever['key']}` = `{version_text(lever['value'])}`.", ""]
+    if summary.status != "FINISHED":
+        lines += [f"**This run ended {summary.status}**; its numbers cover what was answered.", ""]
+    return lines
+
+
+def _metrics(summary: Summary) -> list[str]:
+    header = ["metric", "level", *(f"@{k}" for k in summary.cutoffs), "n"]
+    rows = [
+        [row.label, row.level, *(number(value) for value in row.values), str(row.n)]
+        for row in summary.grid
+    ]
+    singles = [
+        [label, number(chunk.value), number(doc.value)] for label, chunk, doc in summary.singles
+    ]
+    latency = ", ".join(
+        f"{name} {milliseconds(value)}" for name, value in summary.latency_ms.items()
+    )
+    return [
+        "## Metrics",
+        "",
+        *table(header, rows),
+        "",
+        *table(["", "chunk", "doc"], singles),
+        "",
+        f"Empty results {number(summary.empty.value)} · failed {summary.failed} of {summary.total}"
+        f" · duplicate hits {summary.duplicates}",
+        "",
+        f"Latency: {latency}",
+        "",
+    ]
+
+
+def _slices(summary: Summary, *, groups: bool) -> list[str]:
+    lines: list[str] = []
+    for field, cells in summary.slices:
+        if field == "group" and not groups:
+            continue
+        rows = [[escape(value), str(n), number(score)] for value, n, score in cells]
+        lines += [f"## By {escape(field)}", ""]
+        lines += [*table([escape(field), "n", summary.primary.name], rows), ""]
+    return lines
+
+
+def _failures(summary: Summary) -> list[str]:
+    if not summary.failures:
+        return []
+    rows = [
+        [escape(line.golden.query_id), escape(line.golden.query), escape(line.result.error or "")]
+        for line in summary.failures
+    ]
+    return ["## Failed queries", "", *table(["id", "query", "cause"], rows), ""]
+
+
+def _worst(summary: Summary) -> list[str]:
+    if not summary.worst:
+        return []
+    lines = ["## Worst queries", ""]
+    for line in summary.worst:
+        rank = DASH if line.first_relevant is None else str(line.first_relevant)
+        lines += [
+            f"### {escape(line.golden.query_id)}: {escape(line.golden.query)}",
+            "",
+            f"{summary.primary.name} {number(line.score)}, first relevant at rank {rank}; "
+            f"expected {_expected(line)}",
+            "",
+        ]
+        lines += [
+            f"{hit.rank}. {escape(hit.chunk_id)} ({hit.score:.4f}): {escape(hit.snippet[:120])}"
+            for hit in line.result.hits[:5]
+        ] or ["(nothing came back)"]
+        lines.append("")
+    return lines
+
+
+def _expected(line: QueryLine) -> str:
+    judgments = line.golden.judgments
+    items = judgments.chunk or judgments.doc
+    return ", ".join(escape(item) for item in items) or "nothing"
+
+
+def _config(run: EvalRun) -> list[str]:
+    info = run.info
+    rows = [[escape(key), escape(version_text(value))] for key, value in info["system"].items()]
+    lines = ["## System", "", *table(["", ""], rows), "", "## How to repeat it", ""]
+    git = info.get("git") or {}
+    if git:
+        dirty = ", with uncommitted changes" if git["dirty"] else ""
+        lines += [f"Commit `{git['commit'][:12]}`{dirty}.", ""]
+    if info.get("command"):
+        lines += ["    " + " ".join(str(info["command"]).split()), ""]
+    lines.append("The resolved config is `config.yaml` beside this file.")
+    return lines
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return a Markdown table; the cells are escaped by the caller."""
+    return [
+        "| " + " | ".join(header) + " |",
+        "|" + " --- |" * len(header),
+        *("| " + " | ".join(row) + " |" for row in rows),
+    ]

@@ -1,0 +1,75 @@
+"""Per-query rows: the CSV for a spreadsheet, and the table that MLflow's artifact view compares."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+from kebab_eval.records import EvalRun
+from kebab_eval.reports.summary import QueryLine, summarise
+
+_SPREADSHEET_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def render_csv(run: EvalRun) -> str:
+    """Return one row a query: what it is, how it went, and each metric; undefined stays empty."""
+    lines = summarise(run).lines
+    metrics = sorted({name for line in lines for name in line.result.metrics})
+    output = io.StringIO()
+    writer = csv.writer(output, lineterminator="\n")
+    writer.writerow([*_FACTS, *metrics])
+    for line in lines:
+        facts = [_cell(value) for value in _facts(line).values()]
+        writer.writerow([*facts, *(line.result.metrics.get(name, "") for name in metrics)])
+    return output.getvalue()
+
+
+def per_query_table(run: EvalRun) -> dict[str, Any]:
+    """Return the rows as MLflow's table artifact: columns and data."""
+    primary = run.config["metrics"]["primary"]
+    columns = [*_FACTS, primary, "top_hits"]
+    data = []
+    for line in summarise(run).lines:
+        hits = "\n".join(f"{hit.rank}. {hit.chunk_id}" for hit in line.result.hits[:5])
+        data.append([*_facts(line).values(), line.score, hits])
+    return {"columns": columns, "data": data}
+
+
+_FACTS = (
+    "query_id",
+    "query",
+    "language",
+    "category",
+    "difficulty",
+    "group",
+    "first_relevant_rank",
+    "hits",
+    "latency_ms",
+    "error",
+)
+
+
+def _facts(line: QueryLine) -> dict[str, Any]:
+    query, result = line.golden, line.result
+    latency = None if result.latency_ms is None else round(result.latency_ms, 3)
+    values = (
+        query.query_id,
+        query.query,
+        query.language,
+        query.category,
+        query.difficulty,
+        query.group,
+        line.first_relevant,
+        len(result.hits),
+        latency,
+        result.error,
+    )
+    return dict(zip(_FACTS, values, strict=True))
+
+
+def _cell(value: Any) -> Any:
+    """A text that a spreadsheet would run as a formula is quoted the way spreadsheets expect."""
+    if isinstance(value, str) and value.startswith(_SPREADSHEET_FORMULA):
+        return "'" + value
+    return "" if value is None else value

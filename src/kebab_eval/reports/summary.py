@@ -1,0 +1,195 @@
+"""What every report says of a run, once: the renderers only give it a form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kebab_eval.records import LEVELS, EvalRun, GoldenQuery, Level, QueryResult
+
+DASH = "–"
+SLICE_FIELDS = ("language", "category", "difficulty", "ocr_derived", "group")
+WORST = 10
+
+_GRID = (("hit", "hit"), ("precision", "precision"), ("recall", "recall"), ("ndcg", "nDCG"))
+_SINGLES = (("mrr_at_10", "MRR@10"), ("map", "MAP"), ("judged_at_10", "judged@10"))
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A metric's value over the scored queries; None where no query was scored."""
+
+    name: str
+    value: float | None
+    n: int
+    ci95: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the metrics table: a label, its level, and one value for each cutoff."""
+
+    label: str
+    level: Level
+    values: tuple[float | None, ...]
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLine:
+    """One golden query with its result, and where its first relevant item stood."""
+
+    golden: GoldenQuery
+    result: QueryResult
+    first_relevant: int | None
+    """Rank of the first hit with a relevant chunk, or a relevant document without judged chunks."""
+    score: float | None
+    """The primary metric, None where the query is not scored for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A run as people read it."""
+
+    name: str
+    status: str
+    headline: str
+    primary: Measure
+    cutoffs: tuple[int, ...]
+    grid: tuple[Row, ...]
+    singles: tuple[tuple[str, Measure, Measure], ...]
+    """label, chunk level, document level."""
+    slices: tuple[tuple[str, tuple[tuple[str, int, float | None], ...]], ...]
+    """field, then (value, n, primary metric) for each value."""
+    latency_ms: Mapping[str, float | None]
+    empty: Measure
+    failed: int
+    total: int
+    duplicates: int
+    lines: tuple[QueryLine, ...]
+
+    @property
+    def failures(self) -> tuple[QueryLine, ...]:
+        return tuple(line for line in self.lines if line.result.error is not None)
+
+    @property
+    def worst(self) -> tuple[QueryLine, ...]:
+        """The lowest scored queries by the primary metric, at most ``WORST``, below 1."""
+        scored = [
+            (line.score, index, line)
+            for index, line in enumerate(self.lines)
+            if line.score is not None and line.score < 1 and line.result.error is None
+        ]
+        return tuple(line for _, _, line in sorted(scored, key=lambda item: item[:2])[:WORST])
+
+
+def summarise(run: EvalRun) -> Summary:
+    """Return what the reports say of a run."""
+    aggregate = run.aggregate
+    measures = {name: _measure(name, entry) for name, entry in aggregate["metrics"].items()}
+    cutoffs = tuple(run.config["metrics"]["cutoffs"])
+    primary = run.config["metrics"]["primary"]
+    results = {result.query_id: result for result in run.results}
+    lines = tuple(
+        _line(query, results[query.query_id], run.golden.min_relevance, primary)
+        for query in run.golden.queries
+        if query.query_id in results
+    )
+    return Summary(
+        name=run.name,
+        status=str(run.info["status"]),
+        headline=_headline(run),
+        primary=_get(measures, primary),
+        cutoffs=cutoffs,
+        grid=tuple(_grid(measures, cutoffs)),
+        singles=tuple(
+            (label, _get(measures, f"{name}_chunk"), _get(measures, f"{name}_doc"))
+            for name, label in _SINGLES
+        ),
+        slices=tuple(_slices(aggregate["slices"], primary)),
+        latency_ms=aggregate["latency_ms"],
+        empty=_get(measures, "empty_result"),
+        failed=aggregate["failed_queries"],
+        total=aggregate["total_queries"],
+        duplicates=aggregate["duplicate_hits"],
+        lines=lines,
+    )
+
+
+def _headline(run: EvalRun) -> str:
+    golden, config = run.info["golden"], run.config
+    asked = f"{len(run.results)} of {golden['queries']}"
+    queries = asked if len(run.results) != golden["queries"] else str(golden["queries"])
+    search = config["search"]
+    return (
+        f"{queries} queries of {golden['name']} v{golden['version']} ({golden['digest'][:8]}), "
+        f"{search['mode']}, k={search['k']}"
+    )
+
+
+def _measure(name: str, entry: Mapping[str, Any]) -> Measure:
+    interval = entry["ci95"]
+    return Measure(name, entry["value"], entry["n"], tuple(interval) if interval else None)
+
+
+def _get(measures: Mapping[str, Measure], name: str) -> Measure:
+    return measures.get(name, Measure(name, None, 0, None))
+
+
+def _grid(measures: Mapping[str, Measure], cutoffs: tuple[int, ...]) -> list[Row]:
+    rows = []
+    for level in LEVELS:
+        for family, label in _GRID:
+            cells = [_get(measures, f"{family}_at_{k}_{level}") for k in cutoffs]
+            if any(cell.value is not None for cell in cells):
+                values = tuple(cell.value for cell in cells)
+                rows.append(Row(label, level, values, max(cell.n for cell in cells)))
+    return rows
+
+
+def _slices(
+    slices: Mapping[str, Mapping[str, Mapping[str, Any]]], primary: str
+) -> list[tuple[str, tuple[tuple[str, int, float | None], ...]]]:
+    found = []
+    for field in (*SLICE_FIELDS, *sorted(slices.keys() - set(SLICE_FIELDS))):
+        cells = slices.get(field)
+        if cells:
+            values = ((value, cell["n"], cell.get(primary)) for value, cell in cells.items())
+            found.append((field, tuple(sorted(values))))
+    return found
+
+
+def _line(query: GoldenQuery, result: QueryResult, threshold: float, primary: str) -> QueryLine:
+    level: Level = "chunk" if query.judgments.chunk else "doc"
+    grades = query.judgments.at(level)
+    first = next(
+        (
+            hit.rank
+            for hit in result.hits
+            if grades.get(hit.chunk_id if level == "chunk" else hit.doc_id, 0) >= threshold
+        ),
+        None,
+    )
+    return QueryLine(query, result, first, result.metrics.get(primary))
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Return a value as people read it; a dash where nothing was measured."""
+    return DASH if value is None else f"{value:.{digits}f}"
+
+
+def interval(measure: Measure) -> str:
+    if measure.ci95 is None:
+        return ""
+    return f"{measure.ci95[0]:.3f} to {measure.ci95[1]:.3f}"
+
+
+def milliseconds(value: float | None) -> str:
+    return DASH if value is None else f"{value:,.1f} ms"
+
+
+def version_text(value: Any) -> str:
+    """Return a snapshot value in one short line."""
+    text = "none" if value is None else str(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,68 @@
+"""A run on a terminal: the metrics table and the lines below it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kebab_eval.records import EvalRun
+from kebab_eval.reports.summary import Summary, interval, milliseconds, number, summarise
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_MAX_CELLS = 6
+
+
+def print_run(run: EvalRun, console: Console) -> None:
+    """Print what a user wants to know first. Texts are printed as they are, never as markup."""
+    from rich.table import Table
+    from rich.text import Text
+
+    summary = summarise(run)
+    console.print(Text(summary.name, style="bold"), Text(summary.headline), sep="  ")
+    if summary.status != "FINISHED":
+        console.print(Text(f"ended {summary.status}: the numbers cover what was answered", "red"))
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("")
+    table.add_column("level")
+    for k in summary.cutoffs:
+        table.add_column(f"@{k}", justify="right")
+    table.add_column("n", justify="right")
+    for row in summary.grid:
+        values = [number(value) for value in row.values]
+        table.add_row(row.label, row.level, *values, str(row.n))
+    console.print()
+    console.print(table)
+    console.print()
+    for line in _lines(summary):
+        console.print(Text(line), soft_wrap=True)
+
+
+def _lines(summary: Summary) -> list[str]:
+    primary = summary.primary
+    said = f"{primary.name} {number(primary.value)}"
+    if primary.ci95:
+        said += f"  (95 %: {interval(primary)}, n={primary.n})"
+    lines = [said]
+    lines.append(
+        "  ".join(
+            f"{label} {number(chunk.value)} chunk, {number(doc.value)} doc"
+            for label, chunk, doc in summary.singles[:2]
+        )
+    )
+    for field, cells in summary.slices:
+        if field == "group" or len(cells) < 2:
+            continue
+        shown = "  ".join(
+            f"{value} {number(score)} (n={n})" for value, n, score in cells[:_MAX_CELLS]
+        )
+        more = f"  and {len(cells) - _MAX_CELLS} more" if len(cells) > _MAX_CELLS else ""
+        lines.append(f"by {field}: {shown}{more}")
+    lines.append(
+        f"latency p50 {milliseconds(summary.latency_ms['p50'])}, "
+        f"p95 {milliseconds(summary.latency_ms['p95'])}; "
+        f"empty {number(summary.empty.value)}; failed {summary.failed} of {summary.total}"
+    )
+    if summary.duplicates:
+        lines.append(f"duplicate hits {summary.duplicates}: only the first of each counts")
+    return lines
