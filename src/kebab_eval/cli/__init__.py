@@ -1,0 +1,1 @@
+"""The command line: a lazy group and one thin file for each command."""

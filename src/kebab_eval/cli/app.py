@@ -1,0 +1,145 @@
+"""The ``kebab-eval`` program: commands are imported when they are called, errors become lines.
+
+Start-up is part of the product: this module imports click and nothing else, so that ``--help``
+answers at once. A test holds that.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from kebab_eval import __version__
+
+# Section -> command -> (module:attribute, the first sentence of its help).
+COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
+    "Evaluate": {
+        "track": ("kebab_eval.cli.track:track", "Evaluate a system and log one MLflow run."),
+        "run": ("kebab_eval.cli.track:run", "Evaluate a system, local record only."),
+        "score": ("kebab_eval.cli.score:score", "Score a TREC run file against qrels."),
+    },
+    "Read": {
+        "report": ("kebab_eval.cli.report:report", "Print one run as json, md, html or csv."),
+        "ui": ("kebab_eval.cli.ui:ui", "Start the MLflow UI on the right store."),
+    },
+    "Set up": {
+        "init": ("kebab_eval.cli.init:init", "Write a small starting project."),
+        "doctor": ("kebab_eval.cli.doctor:doctor", "Say what is installed, reachable, and wrong."),
+    },
+}
+
+EPILOG = """\b
+Start here:
+  kebab-eval init demo && cd demo
+  kebab-eval track --config configs/hybrid.yaml
+"""
+
+_COMMANDS = {name: entry for section in COMMANDS.values() for name, entry in section.items()}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and imports one only when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        from importlib import import_module
+
+        module, _, attribute = _COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
+            from kebab_eval.errors import nearest
+
+            hint = nearest(args[0], _COMMANDS)
+            ctx.fail(f"no such command {args[0]!r}{hint}; 'kebab-eval --help' lists them")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for section, commands in COMMANDS.items():
+            with formatter.section(section):
+                formatter.write_dl([(name, text) for name, (_, text) in commands.items()])
+
+
+@click.group(
+    cls=LazyGroup,
+    epilog=EPILOG,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "auto_envvar_prefix": "KEBAB_EVAL",
+        "max_content_width": 100,
+    },
+)
+@click.version_option(__version__, prog_name="kebab-eval")
+def cli() -> None:
+    """Evaluate search and RAG systems: run golden queries, judge the hits, log to MLflow."""
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the program and exit: errors are lines on stderr, a traceback needs ``--debug``."""
+    state: dict[str, Any] = {"debug": False}
+    code = 0
+    try:
+        outcome = cli.main(args=args, prog_name="kebab-eval", standalone_mode=False, obj=state)
+        code = outcome if isinstance(outcome, int) else 0
+        sys.stdout.flush()
+    except click.exceptions.Exit as leaving:
+        code = leaving.exit_code
+    except click.Abort:
+        code = 130
+    except click.ClickException as usage:
+        usage.show()
+        code = usage.exit_code
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        code = 130
+    except BrokenPipeError:
+        # The reader left (`| head`); the flush at exit must not complain a second time.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Exception as error:
+        code = _explain(error, state["debug"])
+    sys.exit(code)
+
+
+def _explain(error: Exception, debug: bool) -> int:
+    from kebab_eval.errors import InputError, KebabEvalError
+
+    if debug:
+        import traceback
+
+        traceback.print_exc()
+    if isinstance(error, InputError):
+        for fault in error.faults:
+            print(f"error: {_printable(str(fault))}", file=sys.stderr)
+    elif isinstance(error, KebabEvalError):
+        for line in str(error).splitlines():
+            print(f"error: {_printable(line)}", file=sys.stderr)
+    elif isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        reason = error.strerror or type(error).__name__
+        print(f"error: {_printable(where + reason)}", file=sys.stderr)
+        return 3
+    else:
+        text = _printable(" ".join(str(error).split()))[:300]
+        print(
+            f"error: internal failure ({type(error).__name__}: {text}); "
+            "run again with --debug for the traceback, and please report it",
+            file=sys.stderr,
+        )
+        return 3
+    return error.exit_code
+
+
+def _printable(text: str) -> str:
+    """Keep control characters of hostile input (escape sequences) out of the terminal."""
+    return "".join(c if c.isprintable() or c == " " else f"\\x{ord(c):02x}" for c in text)

@@ -1,0 +1,110 @@
+"""Options that several commands share, so that one name means one thing everywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+PATH = click.Path(path_type=Path)
+
+
+def _note_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value and isinstance(ctx.obj, dict):
+        ctx.obj["debug"] = True
+
+
+debug_option = click.option(
+    "--debug",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_note_debug,
+    help="Show the traceback of an error.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="No progress, no table.")
+tracking_uri_option = click.option(
+    "--tracking-uri", metavar="URI", help="The MLflow store. [default: MLFLOW_TRACKING_URI, config]"
+)
+
+
+def config_options(command: Command) -> Command:
+    """Options that choose a config and turn its keys; the command gets ``overrides`` for them."""
+
+    @click.option(
+        "--config", "-c", "config_path", type=PATH, required=True, help="The config file."
+    )
+    @click.option(
+        "--set",
+        "-S",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Override a key, as in fusion.rrf_k=20. Repeatable.",
+    )
+    @click.option("--golden", type=PATH, help="Another golden set.")
+    @click.option(
+        "--suite",
+        metavar="NAME",
+        help="A golden set by name: a key of 'suites', or fixtures/NAME_queries.yaml.",
+    )
+    @click.option("--mode", type=click.Choice(["lexical", "vector", "hybrid"]), help="Search mode.")
+    @click.option("--k", type=click.IntRange(min=1), help="How many hits are asked for.")
+    @click.option("--name", help="The run's name.")
+    @click.option(
+        "--experiment", help="The MLflow experiment. [default: MLFLOW_EXPERIMENT_NAME, config]"
+    )
+    @click.option("--concurrency", type=click.IntRange(min=1), help="Queries in flight.")
+    @click.option("--max-failed", type=click.IntRange(min=0), help="Failed queries tolerated.")
+    @wraps(command)
+    def wrapped(
+        *args: Any,
+        settings: tuple[str, ...],
+        golden: Path | None,
+        mode: str | None,
+        k: int | None,
+        name: str | None,
+        experiment: str | None,
+        concurrency: int | None,
+        max_failed: int | None,
+        **kwargs: Any,
+    ) -> Any:
+        shortcuts = {
+            "golden.path": str(golden) if golden else None,
+            "search.mode": mode,
+            "search.k": k,
+            "name": name,
+            "experiment": experiment,
+            "execution.concurrency": concurrency,
+            "execution.max_failed": max_failed,
+        }
+        # JSON is YAML: quoting keeps a name such as `1e5` or `a: b` the text that was typed.
+        overrides = [f"{key}={json.dumps(value)}" for key, value in shortcuts.items() if value]
+        if max_failed == 0:
+            overrides.append("execution.max_failed=0")
+        return command(*args, overrides=(*settings, *overrides), **kwargs)
+
+    return wrapped  # type: ignore[return-value]  # click's decorators keep no signature
+
+
+def selection_options(command: Command) -> Command:
+    """Options that choose a part of the golden set."""
+    for option in (
+        click.option(
+            "--query-id",
+            "query_ids",
+            multiple=True,
+            metavar="ID",
+            help="Only this query. Repeatable.",
+        ),
+        click.option("--limit", type=click.IntRange(min=1), help="Only the first N queries."),
+    ):
+        command = option(command)
+    return command

@@ -1,0 +1,50 @@
+"""Where results go: one JSON document on stdout, or a report file by its ending."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kebab_eval.errors import Fault, RecordError, UsageError
+
+if TYPE_CHECKING:
+    from kebab_eval.records import EvalRun
+
+FORMATS = {".json": "json", ".md": "md", ".html": "html", ".csv": "csv"}
+
+
+def print_json(document: Any) -> None:
+    """Print exactly one JSON document."""
+    json.dump(document, sys.stdout, ensure_ascii=False, indent=2, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def check_output(path: Path) -> None:
+    """Refuse an output file that could not be written later.
+
+    Raises:
+        UsageError: the ending names no format, or the folder is not there.
+    """
+    faults = []
+    if path.suffix not in FORMATS:
+        message = f"the ending {path.suffix!r} names no format; use {', '.join(FORMATS)}"
+        faults.append(Fault(f"--output {path}", message))
+    if not path.parent.is_dir():
+        faults.append(Fault(f"--output {path}", f"the folder {path.parent} does not exist"))
+    if faults:
+        raise UsageError(faults)
+
+
+def write_report(run: EvalRun, path: Path) -> None:
+    """Write a run's report in the format of the path's ending, whole or not at all."""
+    from kebab_eval.reports import render
+
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        temporary.write_text(render(run, FORMATS[path.suffix]), encoding="utf-8", newline="")
+        temporary.replace(path)
+    except OSError as reason:
+        temporary.unlink(missing_ok=True)
+        raise RecordError(f"{path}: cannot be written: {reason.strerror}") from reason

