@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -81,7 +82,7 @@ def config_options(command: Command) -> Command:
             "search.mode": mode,
             "search.k": k,
             "name": name,
-            "experiment": experiment,
+            "experiment": experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME"),
             "execution.concurrency": concurrency,
             "execution.max_failed": max_failed,
         }
