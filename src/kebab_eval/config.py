@@ -13,10 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 DEFAULT_TRACKING_URI = "sqlite:///mlruns/mlflow.db"
 
-Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\S(.*\S)?$")]
+Cutoff = Annotated[int, Field(ge=1, le=10_000)]
+# One line that a terminal shows as it is: no control characters, no line separators.
+_NAME = r"^[^\s\p{Cc}]([^\p{Cc}\p{Zl}\p{Zp}]*[^\s\p{Cc}])?$"
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=_NAME)]
 Mode = Literal["lexical", "vector", "hybrid"]
 
 
@@ -117,7 +119,7 @@ class Answering(Section):
 class Metrics(Section):
     """Which cutoffs are computed and which metric a run is judged by first."""
 
-    cutoffs: Annotated[tuple[Positive, ...], Field(min_length=1, max_length=20)] = (1, 3, 5, 10)
+    cutoffs: Annotated[tuple[Cutoff, ...], Field(min_length=1, max_length=20)] = (1, 3, 5, 10)
     primary: str = "ndcg_at_10_doc"
     seed: Annotated[int, Field(ge=0)] = 0
 

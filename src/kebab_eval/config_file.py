@@ -19,12 +19,20 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from kebab_eval.config import Config
-from kebab_eval.errors import ConfigError, Fault, nearest
-from kebab_eval.yaml_source import Node, parse_yaml, read_text
+from kebab_eval.errors import ConfigError, Fault, MetricError, nearest
+from kebab_eval.metrics import default_registry
+from kebab_eval.yaml_source import MAX_DEPTH, Node, parse_yaml, read_text
 
-_ENV = re.compile(r"\$\{env:([^}]*)\}")
+_ENV = re.compile(r"\$\{env:([^}]*)(\}?)")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+# User and password of an address, unless they are a reference.
+USER_INFO = re.compile(r"(?<=://)(?![^/?#\s]*\$\{env:)[^/?#\s]*@")
 _PATH_KEYS = frozenset({("golden", "path"), ("backend", "corpus"), ("backend", "cache")})
+# Sections whose keys depend on their type.
+_TYPED = frozenset({"backend", "rerank", "answer"})
+# Every record, link and report carries these, so that no secret can stand there.
+_RECORDED = frozenset({("name",), ("experiment",), ("lever",), ("metrics", "primary")})
+MAX_FILES = 100
 
 KeyPath = tuple[str | int, ...]
 
@@ -71,6 +79,8 @@ class _Reading:
     places: dict[KeyPath, str] = field(default_factory=dict)
     key_places: dict[KeyPath, str] = field(default_factory=dict)
     references: dict[KeyPath, str] = field(default_factory=dict)
+    broken: set[KeyPath] = field(default_factory=set)
+    """Where a fault is told already."""
     secrets: set[str] = field(default_factory=set)
     faults: list[Fault] = field(default_factory=list)
 
@@ -92,7 +102,7 @@ def load_config(
     Raises:
         ConfigError: with every fault that was found.
     """
-    tree = _extended(path, (), None)
+    tree = _extended(path, (), None, [])
     for override in overrides:
         _merge(tree, _override_tree(override))
     reading = _Reading()
@@ -100,42 +110,84 @@ def load_config(
     for key, value in (defaults or {}).items():
         data.setdefault(key, value)
     data.setdefault("name", path.stem)
-    if reading.faults:
-        raise ConfigError(reading.faults)
-    try:
-        config = Config.model_validate_json(json.dumps(data))
-    except ValidationError as invalid:
-        faults = [_explain(error, reading, str(path)) for error in invalid.errors()]
-        raise ConfigError(sorted(set(faults), key=lambda fault: _sort_key(fault.place))) from None
-    _check_lever(config, reading, str(path))
-    snapshot = _whole_numbers(json.loads(config.model_dump_json()))
+    if _not_unicode(data["name"]):
+        message = "the name of the config file is not UTF-8; give the run a 'name'"
+        raise ConfigError(Fault(str(path), message))
+    config = _validated(data, reading, str(path))
+    if config is None or reading.faults:
+        faults = dict.fromkeys(reading.faults)
+        raise ConfigError(sorted(faults, key=lambda fault: _sort_key(fault.place)))
+    _check_names(config, reading, str(path))
+    snapshot = _recordable(json.loads(config.model_dump_json()))
     _restore(snapshot, reading.references)
     return LoadedConfig(config, _relative(snapshot), path, frozenset(reading.secrets))
 
 
-def _check_lever(config: Config, reading: _Reading, source: str) -> None:
+def _validated(data: Mapping[str, Any], reading: _Reading, source: str) -> Config | None:
+    """Return the config, or None with every fault added that is not told yet."""
+    try:
+        return Config.model_validate_json(json.dumps(data))
+    except ValidationError as invalid:
+        errors = invalid.errors()
+    for error in errors:
+        location: KeyPath = error["loc"]
+        if any(_on_one_branch(location, path) for path in reading.broken):
+            continue
+        if error["type"] == "too_short" and any(other["loc"][:-1] == location for other in errors):
+            continue  # its items were left out because they are wrong themselves
+        reading.faults.append(_explain(error, reading, source))
+    return None
+
+
+def _on_one_branch(one: KeyPath, other: KeyPath) -> bool:
+    shared = min(len(one), len(other))
+    return one[:shared] == other[:shared]
+
+
+def _check_names(config: Config, reading: _Reading, source: str) -> None:
+    """Hold what the config names (its lever, its primary metric) against what there is."""
+    faults = []
     if config.lever is not None and config.lever not in config_keys():
-        message = (
-            f"lever {config.lever!r} is no key of a config{nearest(config.lever, config_keys())}"
-        )
-        raise ConfigError(Fault(reading.places.get(("lever",), source), message))
+        hint = nearest(config.lever, config_keys())
+        message = f"lever {config.lever!r} is no key of a config{hint}"
+        faults.append(Fault(reading.places.get(("lever",), source), message))
+    try:
+        primary = default_registry().parse(config.metrics.primary)
+        if primary.level is None and primary.family.has_levels:
+            raise MetricError(f"{config.metrics.primary!r} needs a level: add _chunk or _doc")
+    except MetricError as unknown:
+        place = reading.places.get(("metrics", "primary"), source)
+        faults += [Fault(place, f"metrics.primary: {fault.message}") for fault in unknown.faults]
+    if faults:
+        raise ConfigError(faults)
 
 
-def _whole_numbers(value: Any) -> Any:
-    """Write 60.0 as 60, so that a record shows what a person would write."""
+def _recordable(value: Any) -> Any:
+    """Write 60.0 as 60, as a person would, and an address without its user and password."""
     if isinstance(value, dict):
-        return {key: _whole_numbers(child) for key, child in value.items()}
+        return {key: _recordable(child) for key, child in value.items()}
     if isinstance(value, list):
-        return [_whole_numbers(child) for child in value]
+        return [_recordable(child) for child in value]
+    if isinstance(value, str):
+        return USER_INFO.sub("", value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _extended(path: Path, chain: tuple[Path, ...], asked_at: Node | None) -> _Tree:
-    resolved = path.resolve()
+def _extended(
+    path: Path, chain: tuple[Path, ...], asked_at: Node | None, read: list[Path]
+) -> _Tree:
+    try:
+        resolved = Path(os.path.realpath(path))
+    except ValueError:
+        resolved = path  # a NUL in the name: reading it tells that
     if resolved in chain:
         circle = " -> ".join(step.name for step in (*chain[chain.index(resolved) :], resolved))
         place = asked_at.place if asked_at else str(path)
         raise ConfigError(Fault(place, f"'extends' goes in a circle: {circle}; take one link out"))
+    read.append(resolved)
+    if asked_at is not None and len(read) > MAX_FILES:
+        message = f"'extends' reads more than {MAX_FILES} files; extend fewer, each once"
+        raise ConfigError(Fault(asked_at.place, message))
     try:
         root = parse_yaml(read_text(path, ConfigError, "config file"), str(path), ConfigError)
     except ConfigError as missing:
@@ -161,7 +213,11 @@ def _extended(path: Path, chain: tuple[Path, ...], asked_at: Node | None) -> _Tr
                 if base.kind != "scalar" or base.is_null or not base.value:
                     message = f"'extends' takes a file or a list of files, found {base.describe()}"
                     raise ConfigError(Fault(base.place, message))
-                _merge(merged, _extended(path.parent / base.value, (*chain, resolved), base))
+                if "${" in base.value:
+                    message = "'extends' takes no environment reference; write the path"
+                    raise ConfigError(Fault(base.place, message))
+                extended = path.parent / base.value
+                _merge(merged, _extended(extended, (*chain, resolved), base, read))
         else:
             own[key.value] = _Item(key.place, _branch(value, path.parent))
     _merge(merged, own)
@@ -169,20 +225,25 @@ def _extended(path: Path, chain: tuple[Path, ...], asked_at: Node | None) -> _Tr
 
 
 def _branch(node: Node, folder: Path) -> _Tree | _Leaf:
-    if node.kind == "mapping" and node.value:
+    if node.kind == "mapping":
         return {key.value: _Item(_where(key), _branch(value, folder)) for key, value in node.value}
     return _Leaf(node, folder)
 
 
-def _merge(base: _Tree, over: _Tree) -> None:
+def _merge(base: _Tree, over: _Tree, *, top: bool = True) -> None:
     for key, item in over.items():
-        old = base[key].value if key in base else None
-        if isinstance(old, dict) and isinstance(item.value, dict):
-            # A backend of another type shares no keys with the one it replaces.
-            if "type" in item.value and _type(item.value) != _type(old):
-                base[key] = item
-            else:
-                _merge(old, item.value)
+        old, new = base[key].value if key in base else None, item.value
+        if not isinstance(new, dict):
+            base[key] = item
+            continue
+        if top and key == "golden" and isinstance(old, _Leaf) and old.node.kind == "scalar":
+            # The short form is a path; what is merged into it must not lose that.
+            old = {"path": _Item(base[key].key_place, old)}
+            base[key] = _Item(base[key].key_place, old)
+        # A backend of another type shares no keys with the one it replaces.
+        replaced = top and key in _TYPED and "type" in new
+        if isinstance(old, dict) and not (replaced and _type(new) != _type(old)):
+            _merge(old, new, top=False)
         else:
             base[key] = item
 
@@ -199,6 +260,8 @@ def _override_tree(override: str) -> _Tree:
     if not separator or not all(steps):
         message = "an override is written key.path=value, as in fusion.rrf_k=20"
         raise ConfigError(Fault(f"-S {override}", message))
+    if len(steps) > MAX_DEPTH or _not_unicode(key):
+        raise ConfigError(Fault(f"-S {key[:200]}", "no key of a config is called that"))
     try:
         node = parse_yaml(text, place, ConfigError)
     except ConfigError as broken:
@@ -243,7 +306,7 @@ def _plain(
             if path == ("golden",) and isinstance(data[key], str):
                 # The short form: a path where the long form has a mapping.
                 reading.places[(*path, "path")] = _where(value.node)
-                data[key] = {"path": str(value.folder / data[key]) if data[key] else ""}
+                data[key] = {"path": _path(data[key], value.node, path, value.folder, reading)}
     return data
 
 
@@ -252,8 +315,8 @@ def _value(
 ) -> Any:
     reading.places[path] = _where(node)
     if node.kind == "mapping":
-        for key, child in node.value:
-            reading.places[(*path, key.value)] = _where(child)
+        for key, _ in node.value:
+            reading.key_places[(*path, key.value)] = _where(key)
         return {
             key.value: _value(child, (*path, key.value), folder, environ, reading)
             for key, child in node.value
@@ -266,9 +329,32 @@ def _value(
     value = node.python()
     if isinstance(value, str) and "${" in value:
         value = _resolve(value, node, path, environ, reading)
-    if isinstance(value, str) and value and (path in _PATH_KEYS or path[0] == "suites"):
-        return str(folder / value)
+    if isinstance(value, str) and (path in _PATH_KEYS or (path[0] == "suites" and len(path) == 2)):
+        return _path(value, node, path, folder, reading)
     return value
+
+
+def _path(value: str, node: Node, path: KeyPath, folder: Path, reading: _Reading) -> str:
+    """Return a path as the working directory sees it; an empty one would be the folder itself."""
+    if path in reading.broken:
+        return ""
+    joined = str(folder / value)
+    key = ".".join(map(str, path))
+    if not value:
+        message = f"{key} must not be empty"
+    elif "\0" in value:
+        message = f"{key} must be a path, which holds no NUL"
+    elif _not_unicode(joined):
+        message = f"{key}: the path leads through a name that is not UTF-8"
+    else:
+        return joined
+    reading.faults.append(Fault(_where(node), message))
+    reading.broken.add(path)
+    return ""
+
+
+def _not_unicode(text: Any) -> bool:
+    return isinstance(text, str) and any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _resolve(
@@ -276,17 +362,25 @@ def _resolve(
 ) -> str:
     def look_up(match: re.Match[str]) -> str:
         name = match.group(1)
-        if not _ENV_NAME.match(name):
-            message = f"{match.group(0)} names no environment variable; write ${{env:NAME}}"
-            reading.faults.append(Fault(_where(node), message))
-            return ""
+        if not match.group(2) or not _ENV_NAME.match(name):
+            return fault(f"{match.group(0)} names no environment variable; write ${{env:NAME}}")
+        if path in _RECORDED:
+            key = ".".join(map(str, path))
+            return fault(f"{key} takes no environment reference: every record shows it")
         found = environ.get(name)
         if found is None:
             message = f"environment variable {name} is not set; export it, or change the value here"
-            reading.faults.append(Fault(_where(node), message))
-            return ""
-        reading.secrets.add(found)
+            return fault(message)
+        if _not_unicode(found):
+            return fault(f"environment variable {name} is not UTF-8; export it anew")
+        if found:
+            reading.secrets.add(found)
         return found
+
+    def fault(message: str) -> str:
+        reading.faults.append(Fault(_where(node), message))
+        reading.broken.add(path)
+        return ""
 
     resolved = _ENV.sub(look_up, text)
     if resolved != text:
@@ -302,7 +396,7 @@ def _restore(snapshot: Any, references: Mapping[KeyPath, str]) -> None:
         if isinstance(holder[path[-1]], dict):  # the short form of golden
             holder[path[-1]]["path"] = text
         else:
-            holder[path[-1]] = text
+            holder[path[-1]] = USER_INFO.sub("", text)
 
 
 def _relative(snapshot: dict[str, Any]) -> dict[str, Any]:
@@ -336,13 +430,16 @@ def _explain(error: ErrorDetails, reading: _Reading, source: str) -> Fault:
         return Fault(place, f"unknown key {key!r}{_did_you_mean(location)}")
     if kind == "missing":
         return Fault(place, f"key {key!r} is missing")
-    secret = any(location[: len(path)] == path for path in reading.references)
+    secret = any(_on_one_branch(location, path) for path in reading.references)
     found = "" if secret else f", found {_shown(error['input'])}"
     if kind == "value_error":
         return Fault(place, f"{key}: {context['error']}")
     allowed = {
         "literal_error": f"must be one of {context.get('expected', '')}",
-        "string_pattern_mismatch": "must not start or end with white space",
+        "string_pattern_mismatch": "must be one line without control characters or outer blanks",
+        "string_too_long": f"must be at most {context.get('max_length')} characters long",
+        "too_short": "must hold at least one item",
+        "too_long": f"must hold at most {context.get('max_length')} items",
         "string_too_short": "must not be empty",
         "float_type": "must be a number",
         "int_type": "must be a whole number",
@@ -354,6 +451,8 @@ def _explain(error: ErrorDetails, reading: _Reading, source: str) -> Fault:
         "model_attributes_type": "must be a mapping of keys to values",
         "tuple_type": "must be a list",
     }.get(kind)
+    if allowed is None and secret:
+        allowed = "holds a value that is not allowed here"  # pydantic's own words may quote it
     if allowed is None:
         said = error["msg"]
         allowed = "must " + said.removeprefix("Input should ") if said.startswith("Input") else said
@@ -368,7 +467,7 @@ def _nearest_place(location: KeyPath, reading: _Reading, source: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = USER_INFO.sub("", json.dumps(value, ensure_ascii=False))
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -406,5 +505,5 @@ def config_keys(model: type[BaseModel] = Config, prefix: str = "") -> list[str]:
 
 def _sort_key(place: str) -> tuple[str, int, int]:
     source, *numbers = place.rsplit(":", 2)
-    line, column = (int(n) if n.isdigit() else 0 for n in [*numbers, "0", "0"][:2])
+    line, column = (int(n) if n.isdecimal() else 0 for n in [*numbers, "0", "0"][:2])
     return source, line, column

@@ -35,8 +35,8 @@ class Fault:
     message: str
 
     def __str__(self) -> str:
-        text = " ".join(self.message.split("\n"))
-        return f"{self.place}: {text}" if self.place else text
+        text = f"{self.place}: {self.message}" if self.place else self.message
+        return " ".join(text.splitlines())
 
 
 class KebabEvalError(Exception):

@@ -106,7 +106,7 @@ class GoldenQuery:
 
 @dataclass(frozen=True, slots=True)
 class GoldenSet:
-    """The evaluation set: its queries in file order, its name, version, and digest over its meaning.
+    """The evaluation set: its queries in file order, its name, version, and digest of its meaning.
 
     ``min_relevance`` is the grade from which an item is relevant for the binary metrics.
     """
@@ -155,7 +155,7 @@ class Hit:
             score=float(data["score"]),
             score_kind=str(data["score_kind"]),
             snippet=str(data.get("snippet", "")),
-            channels=dict(data.get("channels") or {}),
+            channels=_numbers(data.get("channels")),
         )
 
 
@@ -193,6 +193,9 @@ class QueryResult:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> QueryResult:
+        schema = data.get("schema_version", QUERY_RESULT_SCHEMA)
+        if schema != QUERY_RESULT_SCHEMA:
+            raise ValueError(f"schema_version {schema!r}, expected {QUERY_RESULT_SCHEMA!r}")
         latency = data.get("latency_ms")
         return cls(
             query_id=str(data["query_id"]),
@@ -200,15 +203,23 @@ class QueryResult:
             mode=str(data["mode"]),
             hits=tuple(Hit.from_json(hit) for hit in data["hits"]),
             latency_ms=None if latency is None else float(latency),
-            error=data.get("error"),
-            metrics=dict(data.get("metrics") or {}),
-            miss_stage=data.get("miss_stage"),
+            error=_text_or_none(data.get("error")),
+            metrics=_numbers(data.get("metrics")),
+            miss_stage=_text_or_none(data.get("miss_stage")),
         )
+
+
+def _numbers(data: Mapping[str, Any] | None) -> dict[str, float]:
+    return {str(name): float(value) for name, value in (data or {}).items()}
+
+
+def _text_or_none(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 @dataclass(frozen=True, slots=True)
 class EvalRun:
-    """One evaluation as its record holds it: ``run.json``, config, golden set, results, aggregate."""
+    """One evaluation as its record holds it: ``run.json``, config, golden set, results, metrics."""
 
     info: Mapping[str, Any]
     config: Mapping[str, Any]

@@ -1,8 +1,9 @@
 """YAML as it stands in the file: every node keeps its line, its column and its raw text.
 
 PyYAML's own loaders lose what this project needs: where a value stands (for messages) and what
-its characters were (an id ``02142`` must not become 1122). The composer below reads the C parser's events
-without recursion, so depth and alias expansion are bounded by counting and never by the stack.
+its characters were (an id ``02142`` must not become 1122). The composer below reads the C parser's
+events without recursion, so depth and alias expansion are bounded by counting and never by the
+stack.
 
 Plain scalars follow YAML 1.2's core schema: ``no`` and ``on`` are words, ``02142`` is two thousand.
 """
@@ -21,6 +22,7 @@ from kebab_eval.errors import Fault, InputError
 
 MAX_DEPTH = 60
 MAX_NODES = 5_000_000
+MAX_ALIASED = 100_000  # what aliases may add to the values that stand in the file
 MAX_BYTES = 256 * 1024 * 1024
 
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
@@ -28,6 +30,10 @@ _BOOL = {"true": True, "True": True, "TRUE": True, "false": False, "False": Fals
 _INT = re.compile(r"[-+]?[0-9]+\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _MAX_DIGITS = 400  # beyond this int() refuses or crawls; no number in these files is longer
+
+_FORBIDDEN = re.compile(  # what YAML allows in no document, lone surrogates among it
+    "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -96,9 +102,8 @@ def read_text(path: Path, error: type[InputError], what: str) -> str:
     """
     source = str(path)
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise error(Fault(source, f"{what} is larger than {MAX_BYTES // 2**20} MiB"))
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)  # a device or a pipe does not tell its size before
     except FileNotFoundError:
         raise error(Fault(source, f"{what} does not exist; check the path")) from None
     except IsADirectoryError:
@@ -107,15 +112,25 @@ def read_text(path: Path, error: type[InputError], what: str) -> str:
         raise error(Fault(source, f"{what} cannot be read: {reason.strerror}")) from reason
     except ValueError as reason:  # an embedded NUL in the path
         raise error(Fault(repr(source), f"{what} cannot be read: {reason}")) from reason
+    if len(data) > MAX_BYTES:
+        raise error(Fault(source, f"{what} is larger than {MAX_BYTES // 2**20} MiB"))
     if b"\0" in data:
         raise error(Fault(source, f"{what} is a binary file; expected UTF-8 text"))
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as reason:
-        line = data.count(b"\n", 0, reason.start) + 1
-        column = reason.start - (data.rfind(b"\n", 0, reason.start) + 1) + 1
-        message = f"{what} is not UTF-8 (byte 0x{data[reason.start]:02x}); save it as UTF-8"
-        raise error(Fault(f"{source}:{line}:{column}", message)) from None
+        # The codec counts from behind a byte-order mark; everything before the fault is sound.
+        before = reason.object[: reason.start].decode()
+        message = (
+            f"{what} is not UTF-8 (byte 0x{reason.object[reason.start]:02x}); save it as UTF-8"
+        )
+        raise error(Fault(_place_after(before, source), message)) from None
+
+
+def _place_after(before: str, source: str) -> str:
+    """Return the place of the character that follows a text."""
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    return f"{source}:{line}:{column}"
 
 
 def parse_yaml(text: str, source: str, error: type[InputError]) -> Node | None:
@@ -133,15 +148,21 @@ def parse_yaml(text: str, source: str, error: type[InputError]) -> Node | None:
         place = f"{source}:{mark.line + 1}:{mark.column + 1}" if mark else source
         said = ", ".join(part for part in (reason.context, reason.problem) if part)
         raise error(Fault(place, f"not valid YAML: {said}")) from reason
-    except yaml.YAMLError as reason:  # a character that YAML forbids
-        said = str(reason).splitlines()[0]
-        raise error(Fault(source, f"not valid YAML: {said}")) from reason
+    except (yaml.YAMLError, UnicodeEncodeError) as reason:  # a character that YAML forbids
+        found = _FORBIDDEN.search(text)
+        if found is None:
+            said = str(reason).splitlines()[0]
+            raise error(Fault(source, f"not valid YAML: {said}")) from reason
+        place = _place_after(text[: found.start()], source)
+        message = f"not valid YAML: character U+{ord(found[0]):04X} may not stand in it"
+        raise error(Fault(place, message)) from None
 
 
 class _Composer:
     def __init__(self, source: str, error: type[InputError]) -> None:
         self.source = source
         self.error = error
+        self.nodes = 0  # those that stand in the text
         self.sizes: dict[int, int] = {}  # id of a finished anchored node -> nodes when expanded
         self.faults: list[Fault] = []
 
@@ -204,6 +225,9 @@ class _Composer:
         return root
 
     def _node(self, kind: Any, value: Any, event: Any, plain: bool = False) -> Node:
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            self._fail(event, f"holds more than {MAX_NODES:,} values")
         mark = event.start_mark
         return Node(kind, value, mark.line + 1, mark.column + 1, self.source, plain)
 
@@ -231,8 +255,9 @@ class _Composer:
 
     def _count(self, event: Any, size: list[int], more: int) -> None:
         size[0] += more
-        if size[0] > MAX_NODES:
-            self._fail(event, f"expands to more than {MAX_NODES:,} values; unfold the aliases")
+        if size[0] > self.nodes + MAX_ALIASED:
+            message = f"expands to more than {MAX_ALIASED:,} values by its aliases; unfold them"
+            self._fail(event, message)
 
     def _fail(self, event: Any, message: str) -> None:
         mark = event.start_mark
