@@ -12,10 +12,14 @@ from kebab_eval.yaml_source import Node
 
 @dataclass(slots=True)
 class Entry:
-    """A golden query as it was read, with the place of each id it names."""
+    """A golden query as it was read, with the place of each id it names.
+
+    ``sound`` is False when a field was left out because it was wrong.
+    """
 
     query: GoldenQuery
     id_places: dict[tuple[Level, str], str] = field(default_factory=dict)
+    sound: bool = True
 
 
 class FieldReader:

@@ -54,6 +54,7 @@ def parse_entries(root: Node, faults: list[Fault]) -> list[Entry]:
 
 
 def _entry(node: Node, faults: list[Fault]) -> Entry | None:
+    before = len(faults)
     reader = FieldReader(node, FIELDS, faults)
     query_id = reader.text("id", required=True)
     query = reader.text("query", required=True)
@@ -84,4 +85,4 @@ def _entry(node: Node, faults: list[Fault]) -> Entry | None:
         place=node.place,
     )
     places = {(level, item): place for level, pairs in expected.items() for item, place in pairs}
-    return Entry(golden_query, places)
+    return Entry(golden_query, places, sound=len(faults) == before)
