@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import quote
+
+from kebab_eval.metrics import default_registry
 
 TAG_RECORD = "kebab_eval.record_id"
 MAX_KEY, MAX_PARAM, MAX_TAG = 250, 6000, 8000
@@ -22,10 +25,22 @@ STANDARD_PARAMS = {
 }
 # Keys that name or steer a run without deciding what is measured: tags or nothing, never params,
 # so that the params of two runs differ in the lever alone.
-_NOT_PARAMS = ("name", "experiment", "lever", "golden", "suites", "tracking", "execution", "tags")
+_NOT_PARAMS = frozenset(
+    {
+        "name",
+        "experiment",
+        "lever",
+        "golden",
+        "suites",
+        "tracking",
+        "execution",
+        "tags",
+        "backend.cache",
+    }
+)
 _SLICES_LOGGED = ("language", "category", "difficulty", "ocr_derived")
+_USER_INFO = re.compile(r"\A([^/?#]*//)[^/?#]*@")  # also where a URI is no valid one
 _FORBIDDEN = re.compile(r"[^\w\-. :]")
-_ANSWER_METRICS = frozenset({"groundedness", "citation_coverage", "refusal_correctness"})
 
 
 def run_params(config: Mapping[str, Any], snapshot: Mapping[str, Any]) -> dict[str, str]:
@@ -43,7 +58,7 @@ def run_params(config: Mapping[str, Any], snapshot: Mapping[str, Any]) -> dict[s
 def flatten(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield (dotted key, value) for each config key that says what is measured."""
     for key, value in config.items():
-        if not prefix and key in _NOT_PARAMS:
+        if prefix + key in _NOT_PARAMS:
             continue
         if isinstance(value, Mapping) and value:
             yield from flatten(value, f"{prefix}{key}.")
@@ -56,14 +71,17 @@ def _text(value: Any) -> str:
         return "none"
     if isinstance(value, str):
         return value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # 60 from one system and 60.0 from another are the same lever value
     return json.dumps(value, ensure_ascii=False)
 
 
 def run_metrics(aggregate: Mapping[str, Any], primary: str) -> dict[str, float]:
     """Return the metrics of a run by MLflow key. An undefined metric is not logged, its n is."""
+    registry = default_registry()
     metrics: dict[str, float] = {}
     for name, entry in aggregate["metrics"].items():
-        family = "answer" if name in _ANSWER_METRICS else "retrieval"
+        family = registry.parse(name).family.kind
         if entry["value"] is None or name == primary:
             metrics[f"count/scored_{name}"] = entry["n"]
         if entry["value"] is not None:
@@ -77,21 +95,27 @@ def run_metrics(aggregate: Mapping[str, Any], primary: str) -> dict[str, float]:
     for field in _SLICES_LOGGED:
         for value, cells in aggregate["slices"].get(field, {}).items():
             if cells.get(primary) is not None:
-                metrics[f"by_{field}/{key_part(value)}"] = cells[primary]
+                metrics[_free_key(f"by_{field}/{key_part(value)}", value, metrics)] = cells[primary]
     return {key[:MAX_KEY]: float(value) for key, value in metrics.items()}
+
+
+def _free_key(key: str, value: str, taken: Collection[str]) -> str:
+    """Return a key that two values do not share: ``c++`` and ``c##`` are both ``c__`` to MLflow."""
+    key = key[:MAX_KEY]
+    if key not in taken:
+        return key
+    return f"{key[: MAX_KEY - 9]}_{hashlib.sha256(str(value).encode()).hexdigest()[:8]}"
 
 
 def key_part(text: str) -> str:
     """Return a text as part of an MLflow key: letters of any script, digits, ``_ - . :``, space."""
-    return _FORBIDDEN.sub("_", str(text)).strip() or "_"
+    part = _FORBIDDEN.sub("_", str(text)).strip()
+    return "_" if part in ("", ".", "..") else part  # MLflow takes a key for a path
 
 
 def public_uri(uri: str) -> str:
     """Return a URI without user and password, fit for records, logs and the terminal."""
-    parts = urlsplit(uri)
-    if "@" not in parts.netloc:
-        return uri
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    return _USER_INFO.sub(r"\1", uri, count=1)
 
 
 def run_url(base: str, experiment_id: str, run_id: str) -> str:

@@ -6,6 +6,7 @@ one. ``per_query.jsonl`` only ever holds whole lines.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -26,6 +27,10 @@ SPOOL = Path("mlruns/spool")
 RUN_FILE, RESULTS_FILE = "run.json", "per_query.jsonl"
 AGGREGATE_FILE, CONFIG_FILE, GOLDEN_FILE = "aggregate.json", "config.json", "golden.jsonl"
 MIN_PREFIX = 4
+
+# What reading JSON of any shape can raise: wrong types, wrong values, missing keys, too deep.
+_DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+_TOLD_AT_MOST = 20
 
 _LATEST = re.compile(r"latest(?:~(\d{1,6}))?\Z")
 
@@ -82,29 +87,32 @@ class RecordWriter:
 
     def append(self, result: QueryResult) -> None:
         """Add one result as a line. A line that the disk did not take whole is taken back."""
-        line = (dump_line(result.to_json()) + "\n").encode()
+        line = _utf8(dump_line(result.to_json()) + "\n")
         path = self.folder / RESULTS_FILE
         with _told(path):
-            before = os.fstat(self._results).st_size
+            before = os.fstat(self._results)
+            if before.st_nlink == 0:  # writing would succeed, and nobody could ever read it
+                raise FileNotFoundError(errno.ENOENT, "it was removed while the run was going on")
             try:
                 written = os.write(self._results, line)
                 while written < len(line):
                     written += os.write(self._results, line[written:])
-            except OSError:
-                os.ftruncate(self._results, before)
+            except BaseException:
+                os.ftruncate(self._results, before.st_size)
                 raise
 
     def write(self, name: str, content: str | bytes) -> None:
         """Write a file whole or not at all; sub-folders in the name are made."""
         path = self.folder / name
         temporary = path.with_name(f".{path.name}.tmp")
-        data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+        data = _utf8(content) if isinstance(content, str) else content
         with _told(path):
-            path.parent.mkdir(exist_ok=True)
+            if path.parent != self.folder:  # the record's own folder is never made a second time
+                path.parent.mkdir(exist_ok=True)
             try:
                 temporary.write_bytes(data)
                 temporary.replace(path)
-            except OSError:
+            except BaseException:
                 temporary.unlink(missing_ok=True)
                 raise
 
@@ -130,8 +138,8 @@ def read_record(folder: Path) -> EvalRun:
     Raises:
         RecordError: the folder holds no record, or one that is damaged (with file and line).
     """
-    info = _read_json(folder / RUN_FILE)
-    config = _read_json(folder / CONFIG_FILE)
+    info = _read_json(folder / RUN_FILE, ("id", "name", "created_at", "status", "golden", "system"))
+    config = _read_json(folder / CONFIG_FILE, ("search", "metrics"))
     aggregate_path = folder / AGGREGATE_FILE
     aggregate = _read_json(aggregate_path) if aggregate_path.exists() else {}
     results = tuple(_read_lines(folder / RESULTS_FILE, QueryResult.from_json, "a query result"))
@@ -146,36 +154,45 @@ def read_record(folder: Path) -> EvalRun:
             min_relevance=float(about["min_relevance"]),
             path=str(about["path"]),
         )
-    except (KeyError, TypeError, ValueError) as reason:
-        raise RecordError(f"{folder / RUN_FILE}: 'golden' is damaged ({reason})") from reason
+    except _DAMAGE as reason:
+        raise RecordError(f"{folder / RUN_FILE}: 'golden' is damaged ({_said(reason)})") from reason
     return EvalRun(info, config, golden, results, aggregate)
 
 
 def _read_lines(path: Path, parse: Callable[[Any], T], what: str) -> Iterator[T]:
     with _told(path, doing="read"):
         lines = path.read_bytes().split(b"\n")
+    damaged: list[str] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
             yield parse(json.loads(line))
-        except (ValueError, KeyError, TypeError, AttributeError) as reason:
-            if number == len(lines):
-                return  # the line that was being written when the power went
-            said = f"missing {reason}" if isinstance(reason, KeyError) else str(reason)
-            raise RecordError(f"{path}:{number}: not {what} ({said})") from reason
+        except _DAMAGE as reason:
+            if number < len(lines):  # else it was being written when the power went
+                damaged.append(f"{path}:{number}: not {what} ({_said(reason)})")
+    if damaged:
+        told, more = damaged[:_TOLD_AT_MOST], len(damaged) - _TOLD_AT_MOST
+        raise RecordError("\n".join([*told, *([f"{path}: and {more} more"] if more > 0 else [])]))
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _read_json(path: Path, required: Sequence[str] = ()) -> dict[str, Any]:
     with _told(path, doing="read"):
         data = path.read_bytes()
     try:
         value = json.loads(data)
-    except ValueError as reason:
-        raise RecordError(f"{path}: not valid JSON ({reason})") from reason
+    except _DAMAGE as reason:
+        raise RecordError(f"{path}: not valid JSON ({_said(reason)})") from reason
     if not isinstance(value, dict):
         raise RecordError(f"{path}: expected a JSON object, found {type(value).__name__}")
+    missing = [key for key in required if key not in value]
+    if missing:
+        raise RecordError(f"{path}: damaged, without {', '.join(map(repr, missing))}")
     return value
+
+
+def _said(reason: BaseException) -> str:
+    return f"missing {reason}" if isinstance(reason, KeyError) else " ".join(str(reason).split())
 
 
 @contextmanager
@@ -212,8 +229,11 @@ def find_record(reference: str, root: Path = SPOOL) -> Path | None:
         UsageError: the reference is ambiguous; the candidates are listed.
     """
     folder = Path(reference)
-    if (folder / RUN_FILE).is_file():
-        return folder
+    try:
+        if (folder / RUN_FILE).is_file():
+            return folder
+    except OSError:
+        pass  # too long for a path, or not to be looked into: then it is a name
     records = list_records(root)
     latest = _LATEST.match(reference)
     if latest:
@@ -225,6 +245,7 @@ def find_record(reference: str, root: Path = SPOOL) -> Path | None:
     if len(reference) < MIN_PREFIX:
         return None
     matching = [info for info in records if any(i.startswith(reference) for i in _ids(info))]
+    matching = [info for info in matching if reference in _ids(info)] or matching
     if len(matching) > 1:
         listed = ", ".join(f"{info['id']} ({info['name']})" for info in matching[:5])
         more = "" if len(matching) <= 5 else f" and {len(matching) - 5} more"
@@ -244,7 +265,8 @@ def near_reference(reference: str, root: Path = SPOOL) -> str:
 
 
 def _ids(info: Mapping[str, Any]) -> list[str]:
-    mlflow_id = (info.get("mlflow") or {}).get("run_id")
+    mlflow = info.get("mlflow")
+    mlflow_id = mlflow.get("run_id") if isinstance(mlflow, dict) else None
     return [str(info["id"]), *([str(mlflow_id)] if mlflow_id else [])]
 
 
@@ -255,3 +277,8 @@ def dump_json(value: Any) -> str:
 
 def dump_line(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _utf8(text: str) -> bytes:
+    """Return UTF-8; a lone surrogate becomes the JSON escape that reads back as itself."""
+    return text.encode("utf-8", "backslashreplace")

@@ -85,5 +85,5 @@ def prepare_database(store: Store) -> None:
             connection.execute("PRAGMA journal_mode=WAL")
         finally:
             connection.close()
-    except (OSError, sqlite3.Error) as reason:
+    except (OSError, ValueError, sqlite3.Error) as reason:
         raise TrackerError(f"{store.shown}: cannot be opened: {reason}") from reason

@@ -97,16 +97,15 @@ def evaluate(request: Request, progress: Progress = _silent, *, track: bool) -> 
         golden = select(checked.golden, request.limit, request.query_ids)
         tracker = None
         if track:
-            config = loaded.config
-            tracker = Tracker(
-                resolve_store(request.tracking_uri, config.tracking.uri), config.experiment
-            )
+            store = resolve_store(request.tracking_uri, loaded.config.tracking.uri)
+            tracker = Tracker(store, loaded.snapshot["experiment"])
             tracker.begin()
-        backend = open_backend(loaded.config, lambda done, total: progress("indexing", done, total))
+        backend = open_backend(loaded.config)
         try:
             known = backend.item_ids()
             if known is not None:
                 check_ids(checked, known.chunks, known.docs)
+            backend.prepare(lambda done, total: progress("indexing", done, total))
             prepared = _Prepared(loaded, golden, backend)
             return _evaluate(prepared, request, tracker, progress)
         finally:
@@ -128,7 +127,8 @@ def _with_suite(loaded: LoadedConfig, suite: str) -> LoadedConfig:
         )
     golden = loaded.config.golden.model_copy(update={"path": path})
     snapshot = {**loaded.snapshot}
-    snapshot["golden"] = {**snapshot["golden"], "path": portable_path(path)}
+    recorded = snapshot["suites"].get(suite, portable_path(path))
+    snapshot["golden"] = {**snapshot["golden"], "path": recorded}
     return replace(
         loaded, config=loaded.config.model_copy(update={"golden": golden}), snapshot=snapshot
     )
@@ -137,12 +137,14 @@ def _with_suite(loaded: LoadedConfig, suite: str) -> LoadedConfig:
 def _evaluate(
     prepared: _Prepared, request: Request, tracker: Tracker | None, progress: Progress
 ) -> Outcome:
-    config = prepared.loaded.config
+    # What leaves memory comes from the snapshot: the config holds resolved secrets.
+    config, name = prepared.loaded.config, prepared.loaded.snapshot["name"]
     writer = spool.RecordWriter.create(
-        spool.SPOOL, config.name, _run_info(prepared, request), _input_files(prepared)
+        spool.SPOOL, name, _run_info(prepared, request), _input_files(prepared)
     )
     if tracker is not None:
-        tracker.start(config.name, writer.info["id"], _run_tags(writer.info))
+        tracker.start(name, writer.info["id"], _run_tags(writer.info))
+        tracker.settle()
     started = time.perf_counter()
     collected: dict[int, QueryResult] = {}
     status = "FINISHED"
@@ -271,14 +273,14 @@ def _input_files(prepared: _Prepared) -> dict[str, str]:
 
 
 def _run_info(prepared: _Prepared, request: Request) -> dict[str, Any]:
-    config, golden = prepared.loaded.config, prepared.golden
+    golden = prepared.golden
     system = prepared.backend.describe()
     return {
         "golden": {
             "name": golden.name,
             "version": golden.version,
             "digest": golden.digest,
-            "path": portable_path(golden.path),
+            "path": prepared.loaded.snapshot["golden"]["path"],
             "queries": len(golden.queries),
             "min_relevance": golden.min_relevance,
         },
@@ -288,7 +290,7 @@ def _run_info(prepared: _Prepared, request: Request) -> dict[str, Any]:
         "versions": versions(),
         "machine": platform.machine(),
         "command": request.command,
-        "tags": {**config.tags, **request.tags},
+        "tags": {**prepared.loaded.snapshot["tags"], **request.tags},
         "config_path": portable_path(prepared.loaded.path),
     }
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Sequence
 
 from kebab_eval.backends.base import Backend
 from kebab_eval.config import Execution
-from kebab_eval.errors import KebabEvalError
-from kebab_eval.records import GoldenQuery, QueryResult
+from kebab_eval.errors import BackendError, KebabEvalError
+from kebab_eval.records import GoldenQuery, Hit, QueryResult
 
 
 async def fan_out(
@@ -45,16 +46,35 @@ async def fan_out(
 async def ask(backend: Backend, query: GoldenQuery, timeout_s: float, mode: str) -> QueryResult:
     """Ask one query; what goes wrong becomes the result's ``error``, in one line."""
     started = time.perf_counter()
+    deadline = asyncio.timeout(timeout_s)
     try:
-        async with asyncio.timeout(timeout_s):
+        async with deadline:
             response = await backend.search(query.query, query.query_id)
-    except TimeoutError:
-        error = f"timeout: no answer within {timeout_s:g} s"
-    except KebabEvalError as failure:
-        error = " ".join(str(failure).split())
-    except Exception as failure:  # a backend's bug is that query's failure, not the run's
-        error = f"{type(failure).__name__}: {' '.join(str(failure).split())}"
-    else:
         latency_ms = (time.perf_counter() - started) * 1000
-        return QueryResult(query.query_id, query.query, mode, tuple(response.hits), latency_ms)
+        hits = tuple(response.hits)
+        _check_scores(hits)
+        return QueryResult(query.query_id, query.query, mode, hits, latency_ms)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise  # the run is being stopped
+        error = "the backend cancelled its own search"
+    except Exception as failure:  # a backend's bug is that query's failure, not the run's
+        error = _cause(failure)
+        if deadline.expired():
+            error = f"timeout: no answer within {timeout_s:g} s"
     return QueryResult(query.query_id, query.query, mode, error=error)
+
+
+def _check_scores(hits: Sequence[Hit]) -> None:
+    """No record, which is JSON, can hold a score that is no number."""
+    for hit in hits:
+        if not all(map(math.isfinite, (hit.score, *hit.channels.values()))):
+            raise BackendError(f"the score of hit {hit.rank} ({hit.chunk_id}) is not finite")
+
+
+def _cause(failure: Exception) -> str:
+    said, name = " ".join(str(failure).split()), type(failure).__name__
+    if isinstance(failure, KebabEvalError):
+        return said or name
+    return f"{name}: {said}" if said else name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from kebab_eval.config_file import load_config
 from kebab_eval.errors import Fault, TrackerError, UsageError
 from kebab_eval.tracking import keys, spool
 from kebab_eval.tracking.store import Store, resolve_store
+
+_GRACE_S = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +78,46 @@ def _check_port(host: str, port: int) -> None:
 
 
 def serve(plan: Plan) -> int:
-    """Run the server until it ends or Ctrl-C; return 0 for the latter."""
+    """Run the server until it ends by itself, or until Ctrl-C or SIGTERM; return 0 for the latter.
+
+    The server has helpers of its own: it gets a process group, and the whole group goes with us.
+    """
     if plan.command is None:
         return 0
-    # The server needs no telemetry and no second opinion on the store from the environment.
-    environment = {**os.environ, "MLFLOW_TRACKING_URI": plan.store.uri}
+    environment = {
+        **os.environ,
+        "MLFLOW_TRACKING_URI": plan.store.uri,
+        # Background jobs (online scoring) are seven more processes, and nothing here needs them.
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+    }
+    previous = signal.signal(signal.SIGTERM, _interrupt)
     try:
-        process = subprocess.Popen(plan.command, env=environment)
+        process = subprocess.Popen(plan.command, env=environment, start_new_session=True)
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:
+            return 0
+        finally:
+            _end_group(process)
     except OSError as reason:
         raise TrackerError(f"the MLflow server did not start: {reason.strerror}") from reason
-    try:
-        code = process.wait()
-    except KeyboardInterrupt:
-        process.terminate()
-        process.wait()
-        return 0
+    finally:
+        signal.signal(signal.SIGTERM, previous)
     if code:
         raise TrackerError(f"the MLflow server ended with exit code {code}; see its lines above")
     return 0
+
+
+def _interrupt(_signum: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+            process.wait(timeout=_GRACE_S)
+        except (ProcessLookupError, PermissionError):
+            return
+        except subprocess.TimeoutExpired:
+            continue
