@@ -11,6 +11,7 @@ from kebab_eval.reports.html import render_html
 from kebab_eval.reports.markdown import render_markdown
 from kebab_eval.reports.plots import metrics_plot, rank_plot
 from kebab_eval.reports.rows import per_query_table, render_csv
+from kebab_eval.reports.texts import encodable
 
 FORMATS = ("json", "md", "html", "csv")
 
@@ -21,7 +22,7 @@ def run_files(run: EvalRun) -> dict[str, str]:
     return {
         "aggregate.json": _json(run.aggregate),
         "per_query.csv": render_csv(run),
-        "per_query_table.json": json.dumps(per_query_table(run), ensure_ascii=False),
+        "per_query_table.json": encodable(json.dumps(per_query_table(run), ensure_ascii=False)),
         "report.md": render_markdown(run),
         "report.html": render_html(run, plots),
         **plots,
@@ -60,4 +61,4 @@ def _plots(run: EvalRun) -> dict[str, str]:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    return encodable(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)) + "\n"

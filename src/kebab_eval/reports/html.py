@@ -15,6 +15,7 @@ from kebab_eval.reports.summary import (
     summarise,
     version_text,
 )
+from kebab_eval.reports.texts import visible
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -55,6 +56,7 @@ def _template() -> Template:
         loader=PackageLoader("kebab_eval.reports"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=lambda value: visible(value) if type(value) is str else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -16,13 +16,21 @@ from kebab_eval.reports.summary import (
     summarise,
     version_text,
 )
+from kebab_eval.reports.texts import one_line
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 
 
 def escape(text: str) -> str:
     """Return a text from a corpus, a backend or a golden set as plain words of Markdown."""
-    return _SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
+    return _SPECIAL.sub(r"\\\1", one_line(str(text)))
+
+
+def code(text: str) -> str:
+    """Return a text as a code span that its own backticks cannot end."""
+    text = one_line(str(text)) or " "
+    fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
+    return f"{fence} {text} {fence}" if "`" in text else f"{fence}{text}{fence}"
 
 
 def render_note(run: EvalRun) -> str:
@@ -56,7 +64,7 @@ def _head(run: EvalRun, summary: Summary) -> list[str]:
     lines += [f"{said} over {primary.n} scored queries.", ""]
     lever = run.info.get("lever")
     if lever:
-        lines += [f"Lever: `{lever['key']}` = `{version_text(lever['value'])}`.", ""]
+        lines += [f"Lever: {code(lever['key'])} = {code(version_text(lever['value']))}.", ""]
     if summary.status != "FINISHED":
         lines += [f"**This run ended {summary.status}**; its numbers cover what was answered.", ""]
     return lines
@@ -144,9 +152,9 @@ def _config(run: EvalRun) -> list[str]:
     git = info.get("git") or {}
     if git:
         dirty = ", with uncommitted changes" if git["dirty"] else ""
-        lines += [f"Commit `{git['commit'][:12]}`{dirty}.", ""]
+        lines += [f"Commit {code(git['commit'][:12])}{dirty}.", ""]
     if info.get("command"):
-        lines += ["    " + " ".join(str(info["command"]).split()), ""]
+        lines += ["    " + one_line(str(info["command"])), ""]
     lines.append("The resolved config is `config.yaml` beside this file.")
     return lines
 

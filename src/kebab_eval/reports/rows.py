@@ -8,8 +8,10 @@ from typing import Any
 
 from kebab_eval.records import EvalRun
 from kebab_eval.reports.summary import QueryLine, summarise
+from kebab_eval.reports.texts import visible
 
-_SPREADSHEET_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# Spreadsheets of East Asian locales take the full-width forms for formulas too.
+_SPREADSHEET_FORMULA = (*"=+-@", *"＝＋－＠", "\t", "\n")
 
 
 def render_csv(run: EvalRun) -> str:
@@ -18,7 +20,7 @@ def render_csv(run: EvalRun) -> str:
     metrics = sorted({name for line in lines for name in line.result.metrics})
     output = io.StringIO()
     writer = csv.writer(output, lineterminator="\n")
-    writer.writerow([*_FACTS, *metrics])
+    writer.writerow([*_FACTS, *map(_cell, metrics)])
     for line in lines:
         facts = [_cell(value) for value in _facts(line).values()]
         writer.writerow([*facts, *(line.result.metrics.get(name, "") for name in metrics)])
@@ -70,6 +72,8 @@ def _facts(line: QueryLine) -> dict[str, Any]:
 
 def _cell(value: Any) -> Any:
     """A text that a spreadsheet would run as a formula is quoted the way spreadsheets expect."""
-    if isinstance(value, str) and value.startswith(_SPREADSHEET_FORMULA):
-        return "'" + value
-    return "" if value is None else value
+    if not isinstance(value, str):
+        return "" if value is None else value
+    # The writer would leave a lone carriage return unquoted, which ends a row for every reader.
+    value = value.replace("\r\n", "\n").replace("\r", "\n")
+    return visible("'" + value if value.startswith(_SPREADSHEET_FORMULA) else value)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kebab_eval.metrics.slices import slice_values
 from kebab_eval.records import LEVELS, EvalRun, GoldenQuery, Level, QueryResult
 
 DASH = "–"
-SLICE_FIELDS = ("language", "category", "difficulty", "ocr_derived", "group")
 WORST = 10
 
 _GRID = (("hit", "hit"), ("precision", "precision"), ("recall", "recall"), ("ndcg", "nDCG"))
@@ -61,7 +62,7 @@ class Summary:
     singles: tuple[tuple[str, Measure, Measure], ...]
     """label, chunk level, document level."""
     slices: tuple[tuple[str, tuple[tuple[str, int, float | None], ...]], ...]
-    """field, then (value, n, primary metric) for each value."""
+    """field, then (value, queries scored, primary metric) for each value."""
     latency_ms: Mapping[str, float | None]
     empty: Measure
     failed: int
@@ -107,7 +108,7 @@ def summarise(run: EvalRun) -> Summary:
             (label, _get(measures, f"{name}_chunk"), _get(measures, f"{name}_doc"))
             for name, label in _SINGLES
         ),
-        slices=tuple(_slices(aggregate["slices"], primary)),
+        slices=tuple(_slices(aggregate["slices"], primary, lines)),
         latency_ms=aggregate["latency_ms"],
         empty=_get(measures, "empty_result"),
         failed=aggregate["failed_queries"],
@@ -149,15 +150,29 @@ def _grid(measures: Mapping[str, Measure], cutoffs: tuple[int, ...]) -> list[Row
 
 
 def _slices(
-    slices: Mapping[str, Mapping[str, Mapping[str, Any]]], primary: str
+    slices: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    primary: str,
+    lines: tuple[QueryLine, ...],
 ) -> list[tuple[str, tuple[tuple[str, int, float | None], ...]]]:
-    found = []
-    for field in (*SLICE_FIELDS, *sorted(slices.keys() - set(SLICE_FIELDS))):
-        cells = slices.get(field)
-        if cells:
-            values = ((value, cell["n"], cell.get(primary)) for value, cell in cells.items())
-            found.append((field, tuple(sorted(values))))
-    return found
+    """The n shown beside a mean is how many queries it is the mean of, not how many there are."""
+    scored = Counter(
+        pair
+        for line in lines
+        if line.score is not None
+        for pair in slice_values(line.golden).items()
+    )
+    return [
+        (
+            field,
+            tuple(
+                sorted(
+                    (value, scored[field, value], cell[primary]) for value, cell in cells.items()
+                )
+            ),
+        )
+        for field, cells in slices.items()
+        if cells
+    ]
 
 
 def _line(query: GoldenQuery, result: QueryResult, threshold: float, primary: str) -> QueryLine:

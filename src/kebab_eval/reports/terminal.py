@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kebab_eval.records import EvalRun
 from kebab_eval.reports.summary import Summary, interval, milliseconds, number, summarise
+from kebab_eval.reports.texts import one_line, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,7 +20,7 @@ def print_run(run: EvalRun, console: Console) -> None:
     from rich.text import Text
 
     summary = summarise(run)
-    console.print(Text(summary.name, style="bold"), Text(summary.headline), sep="  ")
+    console.print(Text(one_line(summary.name), "bold"), Text(one_line(summary.headline)), sep="  ")
     if summary.status != "FINISHED":
         console.print(Text(f"ended {summary.status}: the numbers cover what was answered", "red"))
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -35,7 +36,7 @@ def print_run(run: EvalRun, console: Console) -> None:
     console.print(table)
     console.print()
     for line in _lines(summary):
-        console.print(Text(line), soft_wrap=True)
+        console.print(Text(visible(" ".join(line.splitlines()))), soft_wrap=True)
 
 
 def _lines(summary: Summary) -> list[str]:
