@@ -107,9 +107,11 @@ def _evaluate(options: dict[str, Any], *, track_run: bool) -> int:
 
 def _command(options: dict[str, Any], command: str) -> str:
     """Return the command that repeats the run, without the store: its address may hold a secret."""
+    from kebab_eval.config_file import USER_INFO
+
     words = ["kebab-eval", command, "--config", str(options["config_path"])]
     for override in options["overrides"]:
-        words += ["-S", override]
+        words += ["-S", USER_INFO.sub("", override)]
     for query_id in options["query_ids"]:
         words += ["--query-id", query_id]
     for name in ("suite", "limit"):
@@ -165,6 +167,8 @@ def _print(outcome: Outcome) -> None:
 
 
 def _say_failed(outcome: Outcome) -> None:
+    from kebab_eval.reports.texts import one_line
+
     failures = [result for result in outcome.run.results if result.error]
     allowed = outcome.run.config["execution"]["max_failed"]
     click.echo(
@@ -173,6 +177,6 @@ def _say_failed(outcome: Outcome) -> None:
         err=True,
     )
     for result in failures[:5]:
-        click.echo(f"error: {result.query_id}: {result.error}", err=True)
+        click.echo(f"error: {one_line(f'{result.query_id}: {result.error}')}", err=True)
     if len(failures) > 5:
         click.echo(f"error: and {len(failures) - 5} more, in {outcome.folder}", err=True)
