@@ -1,5 +1,5 @@
 """``python -m kebab_eval`` is ``kebab-eval``."""
 
-from kebab_eval.cli.app import main
+from kebab_eval.cli.front import main
 
 main()

@@ -231,7 +231,7 @@ def slow(self, *arguments):
     time.sleep(0.4)
     return search(self, *arguments)
 Engine.search = slow
-from kebab_eval.cli.app import main
+from kebab_eval.cli.front import main
 main(sys.argv[1:])
 """
 

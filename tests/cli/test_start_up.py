@@ -8,7 +8,8 @@ import sys
 import click
 import pytest
 
-from kebab_eval.cli.app import COMMANDS, cli
+from kebab_eval.cli.app import cli
+from kebab_eval.cli.front import COMMANDS
 
 HEAVY = ("numpy", "httpx", "mlflow", "pydantic", "rich", "yaml", "matplotlib", "pyarrow", "asyncio")
 ENTRIES = {name: text for section in COMMANDS.values() for name, (_, text) in section.items()}
@@ -24,7 +25,7 @@ def _command(name: str) -> click.Command:
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     code = (
         "import sys\n"
-        "from kebab_eval.cli.app import main\n"
+        "from kebab_eval.cli.front import main\n"
         "try:\n"
         f"    main({arguments!r})\n"
         "except SystemExit as leaving:\n"
@@ -34,6 +35,15 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("argument", ["--help", "--version"])
+def test_the_front_page_does_without_click(argument: str) -> None:
+    code = f"import sys; from kebab_eval.cli.front import main; main([{argument!r}])"
+    code += "; sys.exit(bool({'click', 'typing', 'inspect'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "kebab-eval" in done.stdout
 
 
 @pytest.mark.parametrize("name", ENTRIES)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kebab_eval.cli.app import COMMANDS
+from kebab_eval.cli.front import COMMANDS
 from kebab_eval.config import Config
 from kebab_eval.config_file import config_keys
 

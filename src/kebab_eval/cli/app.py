@@ -1,7 +1,7 @@
 """The ``kebab-eval`` program: commands are imported when they are called, errors become lines.
 
-Start-up is part of the product: this module imports click and nothing else, so that ``--help``
-answers at once. A test holds that.
+Start-up is part of the product: this module imports click and nothing else, so that the help of a
+command answers at once. A test holds that.
 """
 
 from __future__ import annotations
@@ -13,67 +13,40 @@ from typing import Any
 import click
 
 from kebab_eval import __version__
-
-# Section -> command -> (module:attribute, the first sentence of its help).
-COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
-    "Evaluate": {
-        "track": ("kebab_eval.cli.track:track", "Evaluate a system and log one MLflow run."),
-        "run": ("kebab_eval.cli.track:run", "Evaluate a system, local record only."),
-        "score": ("kebab_eval.cli.score:score", "Score a TREC run file against qrels."),
-    },
-    "Read": {
-        "report": ("kebab_eval.cli.report:report", "Print one run as json, md, html or csv."),
-        "ui": ("kebab_eval.cli.ui:ui", "Start the MLflow UI on the right store."),
-    },
-    "Set up": {
-        "init": ("kebab_eval.cli.init:init", "Write a small starting project."),
-        "doctor": ("kebab_eval.cli.doctor:doctor", "Say what is installed, reachable, and wrong."),
-    },
-}
-
-EPILOG = """\b
-Start here:
-  kebab-eval init demo && cd demo
-  kebab-eval track --config configs/hybrid.yaml
-"""
-
-_COMMANDS = {name: entry for section in COMMANDS.values() for name, entry in section.items()}
+from kebab_eval.cli.front import ENTRIES, help_text
 
 
 class LazyGroup(click.Group):
     """A group that knows its commands by name and imports one only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return list(ENTRIES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in ENTRIES:
             return None
         from importlib import import_module
 
-        module, _, attribute = _COMMANDS[cmd_name][0].partition(":")
+        module, _, attribute = ENTRIES[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
+        if args and not args[0].startswith("-") and args[0] not in ENTRIES:
             from kebab_eval.errors import nearest
 
-            hint = nearest(args[0], _COMMANDS)
+            hint = nearest(args[0], ENTRIES)
             ctx.fail(f"no such command {args[0]!r}{hint}; 'kebab-eval --help' lists them")
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for section, commands in COMMANDS.items():
-            with formatter.section(section):
-                formatter.write_dl([(name, text) for name, (_, text) in commands.items()])
+    def get_help(self, ctx: click.Context) -> str:
+        return help_text()
 
 
 @click.group(
     cls=LazyGroup,
-    epilog=EPILOG,
     context_settings={
         "help_option_names": ["-h", "--help"],
         "auto_envvar_prefix": "KEBAB_EVAL",
@@ -85,7 +58,7 @@ def cli() -> None:
     """Evaluate search and RAG systems: run golden queries, judge the hits, log to MLflow."""
 
 
-def main(args: list[str] | None = None) -> None:
+def run(args: list[str]) -> None:
     """Run the program and exit: errors are lines on stderr, a traceback needs ``--debug``."""
     state: dict[str, Any] = {"debug": False}
     code = 0
