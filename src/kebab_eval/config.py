@@ -11,6 +11,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from kebab_eval.records import LEVELS, Level
+
 DEFAULT_TRACKING_URI = "sqlite:///mlruns/mlflow.db"
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -33,6 +35,8 @@ class GoldenSource(Section):
 
     path: Path
     min_relevance: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    levels: Annotated[tuple[Level, ...], Field(min_length=1, max_length=2)] = LEVELS
+    """Which judgments count: chunk ids belong to one chunker, document ids to all."""
 
 
 class EmbeddedBackend(Section):

@@ -114,10 +114,10 @@ def load_config(
         message = "the name of the config file is not UTF-8; give the run a 'name'"
         raise ConfigError(Fault(str(path), message))
     config = _validated(data, reading, str(path))
+    _check_names(data, reading, str(path))
     if config is None or reading.faults:
         faults = dict.fromkeys(reading.faults)
         raise ConfigError(sorted(faults, key=lambda fault: _sort_key(fault.place)))
-    _check_names(config, reading, str(path))
     snapshot = _recordable(json.loads(config.model_dump_json()))
     _restore(snapshot, reading.references)
     return LoadedConfig(config, _relative(snapshot), path, frozenset(reading.secrets))
@@ -144,22 +144,27 @@ def _on_one_branch(one: KeyPath, other: KeyPath) -> bool:
     return one[:shared] == other[:shared]
 
 
-def _check_names(config: Config, reading: _Reading, source: str) -> None:
+def _check_names(data: Mapping[str, Any], reading: _Reading, source: str) -> None:
     """Hold what the config names (its lever, its primary metric) against what there is."""
-    faults = []
-    if config.lever is not None and config.lever not in config_keys():
-        hint = nearest(config.lever, config_keys())
-        message = f"lever {config.lever!r} is no key of a config{hint}"
-        faults.append(Fault(reading.places.get(("lever",), source), message))
+    lever = data.get("lever")
+    if isinstance(lever, str) and lever not in config_keys() and ("lever",) not in reading.broken:
+        hint = nearest(lever, config_keys())
+        message = f"lever {lever!r} is no key of a config{hint}"
+        reading.faults.append(Fault(reading.places.get(("lever",), source), message))
+    section, path = data.get("metrics"), ("metrics", "primary")
+    name = section.get("primary") if isinstance(section, Mapping) else None
+    if not isinstance(name, str) or path in reading.broken:
+        return
+    place = reading.places.get(path, source)
     try:
-        primary = default_registry().parse(config.metrics.primary)
+        primary = default_registry().parse(name)
         if primary.level is None and primary.family.has_levels:
-            raise MetricError(f"{config.metrics.primary!r} needs a level: add _chunk or _doc")
+            raise MetricError(f"{name!r} needs a level: add _chunk or _doc")
     except MetricError as unknown:
-        place = reading.places.get(("metrics", "primary"), source)
-        faults += [Fault(place, f"metrics.primary: {fault.message}") for fault in unknown.faults]
-    if faults:
-        raise ConfigError(faults)
+        reading.faults += [
+            Fault(place, f"metrics.primary: {fault.message} (as in ndcg_at_10_doc)")
+            for fault in unknown.faults
+        ]
 
 
 def _recordable(value: Any) -> Any:
@@ -338,7 +343,7 @@ def _path(value: str, node: Node, path: KeyPath, folder: Path, reading: _Reading
     """Return a path as the working directory sees it; an empty one would be the folder itself."""
     if path in reading.broken:
         return ""
-    joined = str(folder / value)
+    joined = os.path.normpath(folder / value)
     key = ".".join(map(str, path))
     if not value:
         message = f"{key} must not be empty"
@@ -433,7 +438,9 @@ def _explain(error: ErrorDetails, reading: _Reading, source: str) -> Fault:
     secret = any(_on_one_branch(location, path) for path in reading.references)
     found = "" if secret else f", found {_shown(error['input'])}"
     if kind == "value_error":
-        return Fault(place, f"{key}: {context['error']}")
+        return Fault(
+            _last_written(location, reading, source) or place, f"{key}: {context['error']}"
+        )
     allowed = {
         "literal_error": f"must be one of {context.get('expected', '')}",
         "string_pattern_mismatch": "must be one line without control characters or outer blanks",
@@ -457,6 +464,14 @@ def _explain(error: ErrorDetails, reading: _Reading, source: str) -> Fault:
         said = error["msg"]
         allowed = "must " + said.removeprefix("Input should ") if said.startswith("Input") else said
     return Fault(place, f"{key} {allowed}{found}")
+
+
+def _last_written(location: KeyPath, reading: _Reading, source: str) -> str | None:
+    """Return the place in a section that decided last: the command line, else the file itself."""
+    inside = [at for path, at in reading.places.items() if path[: len(location)] == location]
+    by_option = [place for place in inside if place.startswith("-S ")]
+    in_file = [place for place in inside if place.startswith(f"{source}:")]
+    return next(iter([*by_option, *in_file]), None)
 
 
 def _nearest_place(location: KeyPath, reading: _Reading, source: str) -> str:

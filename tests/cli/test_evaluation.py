@@ -139,6 +139,34 @@ def test_two_runs_give_the_same_bytes_whatever_the_hash_seed(
     assert seen[0] == seen[1]
 
 
+def test_a_run_that_differs_from_its_config_says_so_in_its_name(
+    program: Program, project: Path
+) -> None:
+    arguments = ("run", "--config", HYBRID, "--json", "-S", "fusion.rrf_k=20")
+    names = [
+        json.loads(program(*arguments, *more).stdout)["run_name"]
+        for more in ((), ("--limit", "2", "--concurrency", "2"), ("--name", "mine", "--k", "3"))
+    ]
+    assert names == [
+        "hybrid (fusion.rrf_k=20)",
+        "hybrid (fusion.rrf_k=20, 2 of 8 queries)",
+        "mine",
+    ]
+
+
+def test_options_can_be_given_by_the_environment(program: Program, project: Path) -> None:
+    env = {
+        "KEBAB_EVAL_RUN_CONFIG": HYBRID,
+        "KEBAB_EVAL_RUN_QUERY_ID": "q-003",
+        "KEBAB_EVAL_RUN_K": "2",
+    }
+    done = program("run", "--json", env=env)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["aggregate"]["total_queries"] == 1
+    assert program("report", "latest").stdout.count("see only the 2 hits") == 1
+
+
 def test_run_writes_no_mlflow_store(program: Program, project: Path) -> None:
     done = program("run", "--config", HYBRID, "--limit", "3", "-o", "out.md")
     assert done.returncode == 0, done.stderr

@@ -69,7 +69,7 @@ def links(store: Path) -> Iterator[dict[str, str]]:
     try:
         _await("127.0.0.1", port)
         lines = (store / "ui.log").read_text().splitlines()
-        found = [re.match(r"(UI|newest|compare) +(http\S+)$", line) for line in lines]
+        found = [re.match(r"(UI|runs|newest|compare) +(http\S+)$", line) for line in lines]
         yield {match[1]: match[2] for match in found if match}
     finally:
         server.send_signal(signal.SIGINT)

@@ -19,6 +19,7 @@ from kebab_eval.config_file import (
 )
 from kebab_eval.errors import ConfigError
 
+LEVELS = ["chunk", "doc"]
 BASE = "golden: g.yaml\nbackend: {corpus: c}\n"
 SECRET = "s3cr3t-value"  # noqa: S105
 
@@ -50,7 +51,7 @@ def test_defaults_fill_what_the_file_leaves_out() -> None:
     assert loaded.config.search.k == 10
     assert loaded.config.fusion.rrf_k == 60
     assert loaded.config.metrics.cutoffs == (1, 3, 5, 10)
-    assert loaded.snapshot["golden"] == {"path": "g.yaml", "min_relevance": None}
+    assert loaded.snapshot["golden"] == {"path": "g.yaml", "min_relevance": None, "levels": LEVELS}
 
 
 def test_a_snapshot_is_plain_json_and_writes_whole_numbers_as_people_do() -> None:
@@ -104,9 +105,9 @@ def test_an_unknown_key_of_an_extended_file_is_told_in_that_file() -> None:
         ("fusion: {rrf_k: 1e999}", "x.yaml:3:17: fusion.rrf_k must be a finite number, found Infi"),
         ("fusion: {rrf_k: .inf}", 'x.yaml:3:17: fusion.rrf_k must be a number, found ".inf"'),
         ("fusion: {rrf_k: " + "9" * 399 + "}", "x.yaml:3:17: fusion.rrf_k must be a finite number"),
-        ("fusion: {weights: {lexical: 0, vector: 0}}", "x.yaml:3:10: fusion.weights: at least one"),
-        ("chunking: {overlap_tokens: 200}", "x.yaml:3:1: chunking: overlap_tokens (200) must be"),
-        ("metrics: {cutoffs: [5, 1]}", "x.yaml:3:1: metrics: cutoffs must ascend"),
+        ("fusion: {weights: {lexical: 0, vector: 0}}", "x.yaml:3:29: fusion.weights: at least one"),
+        ("chunking: {overlap_tokens: 200}", "x.yaml:3:28: chunking: overlap_tokens (200) must be"),
+        ("metrics: {cutoffs: [5, 1]}", "x.yaml:3:20: metrics: cutoffs must ascend"),
         ("metrics: {cutoffs: []}", "x.yaml:3:20: metrics.cutoffs must hold at least one item, f"),
         ("metrics: {cutoffs: [x]}", "x.yaml:3:21: metrics.cutoffs.0 must be a whole number, fou"),
         ("metrics: {cutoffs: [99999999999]}", "x.yaml:3:21: metrics.cutoffs.0 must be less than"),
@@ -248,13 +249,13 @@ def test_the_short_form_of_golden_is_its_path() -> None:
 
 def test_what_is_merged_into_the_short_form_keeps_the_path() -> None:
     golden = load(BASE, ["golden.min_relevance=2"]).snapshot["golden"]
-    assert golden == {"path": "g.yaml", "min_relevance": 2}
+    assert golden == {"path": "g.yaml", "min_relevance": 2, "levels": LEVELS}
 
 
 def test_the_short_form_replaces_the_long_one() -> None:
     Path("a.yaml").write_text("golden: {path: g.yaml, min_relevance: 2}\nbackend: {corpus: c}\n")
     golden = load("extends: a.yaml\ngolden: h.yaml\n").snapshot["golden"]
-    assert golden == {"path": "h.yaml", "min_relevance": None}
+    assert golden == {"path": "h.yaml", "min_relevance": None, "levels": LEVELS}
 
 
 def test_a_tag_called_type_does_not_replace_the_other_tags() -> None:
@@ -574,3 +575,21 @@ def test_a_portable_path_is_relative_and_posix(tmp_path: Path) -> None:
     assert portable_path("a/../b") == "b"
     assert portable_path(tmp_path / "a" / "b") == "a/b"
     assert portable_path("${env:X}/b") == "${env:X}/b"
+
+
+def test_a_rule_over_two_keys_is_told_where_the_last_of_them_was_set() -> None:
+    Path("base.yaml").write_text(BASE + "chunking: {target_tokens: 200}\n")
+    Path("x.yaml").write_text("extends: base.yaml\nchunking: {overlap_tokens: 300}\n")
+    with pytest.raises(ConfigError, match=r"^x\.yaml:2:28: chunking: overlap_tokens \(300\)"):
+        load_config(Path("x.yaml"))
+    with pytest.raises(ConfigError, match=r"^-S chunking\.overlap_tokens: chunking: overlap_tokens"):
+        load_config(Path("base.yaml"), ["chunking.overlap_tokens=300"])
+
+
+def test_a_wrong_lever_and_metric_are_told_with_everything_else() -> None:
+    Path("x.yaml").write_text(
+        BASE + "lever: fusion.rrfk\nmetrics: {primary: ndcg_at_ten}\nsearch: {k: 0}\n"
+    )
+    with pytest.raises(ConfigError) as wrong:
+        load_config(Path("x.yaml"))
+    assert len(wrong.value.faults) == 3

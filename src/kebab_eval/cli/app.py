@@ -29,6 +29,7 @@ class LazyGroup(click.Group):
 
         module, _, attribute = ENTRIES[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
+        _name_variables(command, f"KEBAB_EVAL_{cmd_name}")
         return command
 
     def resolve_command(
@@ -45,11 +46,24 @@ class LazyGroup(click.Group):
         return help_text()
 
 
+def _name_variables(command: click.Command, prefix: str) -> None:
+    """Let ``KEBAB_EVAL_<COMMAND>_<OPTION>`` stand for each option, by the name that users type.
+
+    Click's own automatic names follow the parameters of the functions behind the commands.
+    """
+    for parameter in command.params:
+        if isinstance(parameter, click.Option) and parameter.expose_value:
+            longest = max(parameter.opts, key=len).lstrip("-")
+            parameter.envvar = f"{prefix}_{longest}".replace("-", "_").upper()
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            _name_variables(child, f"{prefix}_{name}")
+
+
 @click.group(
     cls=LazyGroup,
     context_settings={
         "help_option_names": ["-h", "--help"],
-        "auto_envvar_prefix": "KEBAB_EVAL",
         "max_content_width": 100,
     },
 )

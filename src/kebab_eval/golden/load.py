@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kebab_eval.errors import Fault, GoldenError, UsageError, nearest
 from kebab_eval.golden import kebab
 from kebab_eval.golden.entries import Entry
-from kebab_eval.records import GoldenQuery, GoldenSet, Level
+from kebab_eval.records import LEVELS, GoldenQuery, GoldenSet, Judgments, Level
 from kebab_eval.yaml_source import parse_yaml, read_text
 
+_MANY = 5  # missing chunk ids, from which on a common cause is looked for
 _HINTS_AT_MOST = 30
 _COMPARISONS_AT_MOST = 300_000  # about two seconds of looking for the nearest ids
 
@@ -27,11 +28,14 @@ class LoadedGolden:
     entries: tuple[Entry, ...]
 
 
-def load_golden(path: Path, min_relevance: float | None = None) -> LoadedGolden:
+def load_golden(
+    path: Path, min_relevance: float | None = None, levels: Collection[Level] = LEVELS
+) -> LoadedGolden:
     """Read and check a golden file.
 
     Args:
         min_relevance: the grade from which an item is relevant; None takes the format's own (1).
+        levels: the levels whose judgments count; the others are left out.
 
     Raises:
         GoldenError: with every fault of the file, each at its ``file:line:column``.
@@ -44,6 +48,7 @@ def load_golden(path: Path, min_relevance: float | None = None) -> LoadedGolden:
     entries = kebab.parse_entries(root, faults)
     faults += _duplicate_ids(entries)
     faults += _disagreeing_groups(entries)
+    entries = [_at_levels(entry, levels, faults) for entry in entries]
     if faults:
         raise GoldenError(_in_file_order(faults))
     queries = tuple(entry.query for entry in entries)
@@ -87,7 +92,21 @@ def check_ids(loaded: LoadedGolden, chunks: Collection[str] | None, docs: Collec
             comparisons += len(ids)
         kind = "chunk" if level == "chunk" else "document"
         faults.append(Fault(place, f"{kind} {item!r} is not in the corpus{hint}"))
-    raise GoldenError(_in_file_order(faults))
+    raise GoldenError([*_in_file_order(faults), *_other_chunks(loaded, missing)])
+
+
+def _other_chunks(
+    loaded: LoadedGolden, missing: Sequence[tuple[str, Level, str]]
+) -> Iterator[Fault]:
+    """Say what most missing chunk ids have in common: they are another chunker's."""
+    named = sum(level == "chunk" for entry in loaded.entries for level, _ in entry.id_places)
+    unknown = sum(level == "chunk" for _, level, _ in missing)
+    if unknown >= _MANY and unknown * 2 > named:
+        yield Fault(
+            loaded.golden.path,
+            f"{unknown} of {named} chunk ids belong to other chunk settings than this config's; "
+            "to judge by documents alone, add -S golden.levels=[doc]",
+        )
 
 
 def _nearest_id(item: str, ids: Collection[str], level: Level) -> str:
@@ -133,6 +152,17 @@ def digest(queries: Iterable[GoldenQuery]) -> str:
     """Return 32 hex digits over what the queries mean: not their order, layout, or comments."""
     meanings = sorted(json.dumps(query.to_json(), ensure_ascii=True) for query in queries)
     return hashlib.sha256("\n".join(meanings).encode()).hexdigest()[:32]
+
+
+def _at_levels(entry: Entry, levels: Collection[Level], faults: list[Fault]) -> Entry:
+    judgments = entry.query.judgments
+    kept = Judgments(**{level: judgments.at(level) for level in LEVELS if level in levels})
+    if (judgments.chunk or judgments.doc) and not (kept.chunk or kept.doc):
+        # Without this it would count as a query that nothing answers.
+        message = f"{entry.query.query_id!r} is judged at no level of golden.levels"
+        faults.append(Fault(entry.query.place, message))
+    places = {key: place for key, place in entry.id_places.items() if key[0] in levels}
+    return Entry(replace(entry.query, judgments=kept), places)
 
 
 def _duplicate_ids(entries: Sequence[Entry]) -> list[Fault]:

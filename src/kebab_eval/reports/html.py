@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from kebab_eval.records import EvalRun, Hit
 from kebab_eval.reports.summary import (
     QueryLine,
+    empty_results,
+    first_relevant,
     interval,
     milliseconds,
     number,
@@ -67,6 +69,8 @@ def _template() -> Template:
         short=version_text,
         shade=_shade,
         relevance=_relevance,
+        first_relevant=first_relevant,
+        empty_results=empty_results,
     )
     return environment.get_template("run.html")
 

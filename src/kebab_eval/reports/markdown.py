@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from kebab_eval.records import EvalRun
 from kebab_eval.reports.summary import (
-    DASH,
     QueryLine,
     Summary,
+    empty_results,
+    first_relevant,
     interval,
     milliseconds,
     number,
@@ -71,7 +72,7 @@ def _head(run: EvalRun, summary: Summary) -> list[str]:
 
 
 def _metrics(summary: Summary) -> list[str]:
-    header = ["metric", "level", *(f"@{k}" for k in summary.cutoffs), "n"]
+    header = ["metric", "level", *(f"k={k}" for k in summary.cutoffs), "n"]
     rows = [
         [row.label, row.level, *(number(value) for value in row.values), str(row.n)]
         for row in summary.grid
@@ -89,10 +90,11 @@ def _metrics(summary: Summary) -> list[str]:
         "",
         *table(["", "chunk", "doc"], singles),
         "",
-        f"Empty results {number(summary.empty.value)} · failed {summary.failed} of {summary.total}"
-        f" · duplicate hits {summary.duplicates}",
+        f"Failed {summary.failed} of {summary.total}. Empty results: {empty_results(summary)}.",
         "",
         f"Latency: {latency}",
+        "",
+        *(f"Note: {note}." for note in summary.notes),
         "",
     ]
 
@@ -123,11 +125,10 @@ def _worst(summary: Summary) -> list[str]:
         return []
     lines = ["## Worst queries", ""]
     for line in summary.worst:
-        rank = DASH if line.first_relevant is None else str(line.first_relevant)
         lines += [
             f"### {escape(line.golden.query_id)}: {escape(line.golden.query)}",
             "",
-            f"{summary.primary.name} {number(line.score)}, first relevant at rank {rank}; "
+            f"{summary.primary.name} {number(line.score)}, {first_relevant(line)}; "
             f"expected {_expected(line)}",
             "",
         ]

@@ -30,6 +30,7 @@ def rank_plot(run: EvalRun) -> str:
     """Return how many queries had their first relevant hit at each rank, and how many missed."""
     summary = summarise(run)
     depth = int(run.config["search"]["k"])
+    item = "chunk" if all(line.level == "chunk" for line in summary.lines) else "document"
     counts = [0] * depth
     missed = 0
     for line in summary.lines:
@@ -51,7 +52,7 @@ def rank_plot(run: EvalRun) -> str:
         bars = axes.bar(range(len(heights)), heights, color=colours)
         axes.bar_label(bars, labels=[str(h) if h else "" for h in heights], fontsize=8)
         axes.set_xticks(range(len(labels)), labels)
-        axes.set_xlabel("rank of the first relevant hit")
+        axes.set_xlabel(f"rank of the first hit with an expected {item}")
         axes.set_ylabel("queries")
 
     return _svg(draw, width=6.4, height=2.8)

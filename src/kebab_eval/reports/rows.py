@@ -28,14 +28,23 @@ def render_csv(run: EvalRun) -> str:
 
 
 def per_query_table(run: EvalRun) -> dict[str, Any]:
-    """Return the rows as MLflow's table artifact: columns and data."""
+    """Return the rows as MLflow's table artifact: columns and data.
+
+    The column after the id is the one that MLflow's comparison opens on; columns that hold nothing
+    are left out.
+    """
     primary = run.config["metrics"]["primary"]
-    columns = [*_FACTS, primary, "top_hits"]
-    data = []
+    rows = []
     for line in summarise(run).lines:
+        facts = _facts(line)
         hits = "\n".join(f"{hit.rank}. {hit.chunk_id}" for hit in line.result.hits[:5])
-        data.append([*_facts(line).values(), line.score, hits])
-    return {"columns": columns, "data": data}
+        rows.append(
+            {"query_id": facts.pop("query_id"), "top_hits": hits, primary: line.score, **facts}
+        )
+    columns = (
+        [name for name in rows[0] if any(row[name] is not None for row in rows)] if rows else []
+    )
+    return {"columns": columns, "data": [[row[name] for name in columns] for row in rows]}
 
 
 _FACTS = (

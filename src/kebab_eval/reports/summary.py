@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,9 @@ DASH = "–"
 WORST = 10
 
 _GRID = (("hit", "hit"), ("precision", "precision"), ("recall", "recall"), ("ndcg", "nDCG"))
+# kebab's definition, which its users know: the documents among the first k hits, where the other
+# document metrics look at the first k documents.
+_RECALL_OF_HITS = "recall of k hits"
 _SINGLES = (("mrr_at_10", "MRR@10"), ("map", "MAP"), ("judged_at_10", "judged@10"))
 
 
@@ -43,8 +46,10 @@ class QueryLine:
 
     golden: GoldenQuery
     result: QueryResult
+    level: Level
+    """The level it is judged at: the primary metric's, or the other where only that is judged."""
     first_relevant: int | None
-    """Rank of the first hit with a relevant chunk, or a relevant document without judged chunks."""
+    """Rank of the first hit that is relevant at that level."""
     score: float | None
     """The primary metric, None where the query is not scored for it."""
 
@@ -64,10 +69,14 @@ class Summary:
     slices: tuple[tuple[str, tuple[tuple[str, int, float | None], ...]], ...]
     """field, then (value, queries scored, primary metric) for each value."""
     latency_ms: Mapping[str, float | None]
-    empty: Measure
+    no_answer: tuple[int, int]
+    """How many of the queries that nothing answers came back empty, and how many there are."""
+    answerable_empty: tuple[int, int]
+    """How many of the other queries came back empty, and how many there are."""
+    notes: tuple[str, ...]
+    """What a reader must know before believing the numbers."""
     failed: int
     total: int
-    duplicates: int
     lines: tuple[QueryLine, ...]
 
     @property
@@ -110,12 +119,32 @@ def summarise(run: EvalRun) -> Summary:
         ),
         slices=tuple(_slices(aggregate["slices"], primary, lines)),
         latency_ms=aggregate["latency_ms"],
-        empty=_get(measures, "empty_result"),
+        no_answer=_empty(line for line in lines if line.golden.should_refuse),
+        answerable_empty=_empty(line for line in lines if not line.golden.should_refuse),
+        notes=tuple(_notes(run, cutoffs, aggregate["duplicate_hits"])),
         failed=aggregate["failed_queries"],
         total=aggregate["total_queries"],
-        duplicates=aggregate["duplicate_hits"],
         lines=lines,
     )
+
+
+def _empty(lines: Iterable[QueryLine]) -> tuple[int, int]:
+    answered = [line for line in lines if line.result.error is None]
+    return sum(not line.result.hits for line in answered), len(answered)
+
+
+def _notes(run: EvalRun, cutoffs: tuple[int, ...], duplicates: int) -> list[str]:
+    notes = []
+    asked = run.config["search"]["k"]
+    beyond = [f"@{k}" for k in cutoffs if k > asked]
+    if beyond:
+        notes.append(
+            f"{', '.join(beyond)} and every other cutoff above search.k = {asked} see only the "
+            f"{asked} hits that were asked for"
+        )
+    if duplicates:
+        notes.append(f"{duplicates} hits came back twice; only the first of each counts")
+    return notes
 
 
 def _headline(run: EvalRun) -> str:
@@ -145,7 +174,8 @@ def _grid(measures: Mapping[str, Measure], cutoffs: tuple[int, ...]) -> list[Row
             cells = [_get(measures, f"{family}_at_{k}_{level}") for k in cutoffs]
             if any(cell.value is not None for cell in cells):
                 values = tuple(cell.value for cell in cells)
-                rows.append(Row(label, level, values, max(cell.n for cell in cells)))
+                name = _RECALL_OF_HITS if (family, level) == ("recall", "doc") else label
+                rows.append(Row(name, level, values, max(cell.n for cell in cells)))
     return rows
 
 
@@ -176,7 +206,9 @@ def _slices(
 
 
 def _line(query: GoldenQuery, result: QueryResult, threshold: float, primary: str) -> QueryLine:
-    level: Level = "chunk" if query.judgments.chunk else "doc"
+    judged = [level for level in LEVELS if query.judgments.at(level)]
+    wanted: Level = "chunk" if primary.endswith("_chunk") else "doc"
+    level = wanted if wanted in judged or not judged else judged[0]
     grades = query.judgments.at(level)
     first = next(
         (
@@ -186,7 +218,22 @@ def _line(query: GoldenQuery, result: QueryResult, threshold: float, primary: st
         ),
         None,
     )
-    return QueryLine(query, result, first, result.metrics.get(primary))
+    return QueryLine(query, result, level, first, result.metrics.get(primary))
+
+
+def first_relevant(line: QueryLine) -> str:
+    """Return where the first relevant item stood, with its level: ranks of hits, not documents."""
+    item = "chunk" if line.level == "chunk" else "document"
+    if line.first_relevant is None:
+        return f"no expected {item} came back"
+    return f"first expected {item} at rank {line.first_relevant}"
+
+
+def empty_results(summary: Summary) -> str:
+    """Return both sides of an empty result: right where nothing answers, a miss elsewhere."""
+    (right, unanswerable), (wrong, answerable) = summary.no_answer, summary.answerable_empty
+    said = f"{wrong} of {answerable} answerable queries"
+    return f"{right} of {unanswerable} without an answer (right), {said}" if unanswerable else said
 
 
 def number(value: float | None, digits: int = 3) -> str:

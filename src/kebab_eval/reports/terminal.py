@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kebab_eval.records import EvalRun
-from kebab_eval.reports.summary import Summary, interval, milliseconds, number, summarise
+from kebab_eval.reports.summary import (
+    Summary,
+    empty_results,
+    interval,
+    milliseconds,
+    number,
+    summarise,
+)
 from kebab_eval.reports.texts import one_line, visible
 
 if TYPE_CHECKING:
@@ -62,8 +69,7 @@ def _lines(summary: Summary) -> list[str]:
     lines.append(
         f"latency p50 {milliseconds(summary.latency_ms['p50'])}, "
         f"p95 {milliseconds(summary.latency_ms['p95'])}; "
-        f"empty {number(summary.empty.value)}; failed {summary.failed} of {summary.total}"
+        f"failed {summary.failed} of {summary.total}"
     )
-    if summary.duplicates:
-        lines.append(f"duplicate hits {summary.duplicates}: only the first of each counts")
-    return lines
+    lines.append(f"empty results: {empty_results(summary)}")
+    return [*lines, *(f"note: {note}" for note in summary.notes)]

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from kebab_eval.metrics import default_registry
 
 TAG_RECORD = "kebab_eval.record_id"
+TAG_GOLDEN = "kebab_eval.golden_digest"
 MAX_KEY, MAX_PARAM, MAX_TAG = 250, 6000, 8000
 
 # The config keys that have a standard name, shared by every backend: the system's own snapshot
@@ -116,6 +117,10 @@ def key_part(text: str) -> str:
 def public_uri(uri: str) -> str:
     """Return a URI without user and password, fit for records, logs and the terminal."""
     return _USER_INFO.sub(r"\1", uri, count=1)
+
+
+def runs_url(base: str, experiment_id: str) -> str:
+    return f"{base}/#/experiments/{experiment_id}/evaluation-runs"
 
 
 def run_url(base: str, experiment_id: str, run_id: str) -> str:

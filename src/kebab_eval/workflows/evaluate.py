@@ -19,13 +19,14 @@ from typing import Any
 from kebab_eval import metrics
 from kebab_eval.backends import open_backend
 from kebab_eval.backends.base import Backend
-from kebab_eval.config_file import LoadedConfig, load_config, portable_path
+from kebab_eval.config_file import USER_INFO, LoadedConfig, load_config, portable_path
 from kebab_eval.errors import Interrupted, RecordError, TrackerError, UsageError
 from kebab_eval.golden import check_ids, load_golden, select
 from kebab_eval.records import EvalRun, GoldenSet, QueryResult
 from kebab_eval.reports import run_files
 from kebab_eval.reports.markdown import render_note
 from kebab_eval.tracking import spool
+from kebab_eval.tracking.keys import TAG_GOLDEN, flatten
 from kebab_eval.tracking.run import TrackedRun, Tracker
 from kebab_eval.tracking.store import resolve_store
 from kebab_eval.workflows.fanout import fan_out
@@ -76,6 +77,7 @@ class _Prepared:
     loaded: LoadedConfig
     golden: GoldenSet
     backend: Backend
+    queries_in_set: int
 
 
 def evaluate(request: Request, progress: Progress = _silent, *, track: bool) -> Outcome:
@@ -93,7 +95,7 @@ def evaluate(request: Request, progress: Progress = _silent, *, track: bool) -> 
     with _signals_raise():
         loaded = _read_config(request)
         source = loaded.config.golden
-        checked = load_golden(source.path, source.min_relevance)
+        checked = load_golden(source.path, source.min_relevance, source.levels)
         golden = select(checked.golden, request.limit, request.query_ids)
         tracker = None
         if track:
@@ -106,7 +108,7 @@ def evaluate(request: Request, progress: Progress = _silent, *, track: bool) -> 
             if known is not None:
                 check_ids(checked, known.chunks, known.docs)
             backend.prepare(lambda done, total: progress("indexing", done, total))
-            prepared = _Prepared(loaded, golden, backend)
+            prepared = _Prepared(loaded, golden, backend, len(checked.golden.queries))
             return _evaluate(prepared, request, tracker, progress)
         finally:
             asyncio.run(backend.close())
@@ -138,7 +140,7 @@ def _evaluate(
     prepared: _Prepared, request: Request, tracker: Tracker | None, progress: Progress
 ) -> Outcome:
     # What leaves memory comes from the snapshot: the config holds resolved secrets.
-    config, name = prepared.loaded.config, prepared.loaded.snapshot["name"]
+    config, name = prepared.loaded.config, _run_name(prepared, request)
     writer = spool.RecordWriter.create(
         spool.SPOOL, name, _run_info(prepared, request), _input_files(prepared)
     )
@@ -182,6 +184,23 @@ def _evaluate(
     if status == "KILLED":
         raise Interrupted(_kept(writer.folder, len(collected), prepared.golden))
     return outcome
+
+
+def _run_name(prepared: _Prepared, request: Request) -> str:
+    """Return the config's name, with what the command line made different about this run.
+
+    A run that is named after a config must have been run as the config says.
+    """
+    snapshot, asked = prepared.loaded.snapshot, len(prepared.golden.queries)
+    name = str(snapshot["name"])
+    pairs = [override.partition("=") for override in request.overrides]
+    if any(key.strip() == "name" for key, _, _ in pairs):
+        return name
+    levers = {key for key, _ in flatten(snapshot)}
+    parts = [f"{key.strip()}={value.strip()}" for key, _, value in pairs if key.strip() in levers]
+    if asked < prepared.queries_in_set:
+        parts.append(f"{asked} of {prepared.queries_in_set} queries")
+    return USER_INFO.sub("", f"{name} ({', '.join(parts)})")[:200] if parts else name
 
 
 def _ask_all(
@@ -265,8 +284,9 @@ def _input_files(prepared: _Prepared) -> dict[str, str]:
     snapshot = prepared.loaded.snapshot
     text = yaml.safe_dump(snapshot, sort_keys=False, allow_unicode=True, width=100)
     golden = "".join(spool.dump_line(q.to_json()) + "\n" for q in prepared.golden.queries)
+    where = "# Relative paths here start at the working directory of the run.\n"
     return {
-        "config.yaml": text,
+        "config.yaml": where + text,
         spool.CONFIG_FILE: spool.dump_json(snapshot),
         spool.GOLDEN_FILE: golden,
     }
@@ -311,7 +331,7 @@ def _run_tags(info: Mapping[str, Any]) -> dict[str, str]:
         "mlflow.source.name": "kebab-eval",
         "mlflow.source.type": "LOCAL",
         "kebab_eval.version": info["versions"]["kebab_eval"],
-        "kebab_eval.golden": f"{info['golden']['name']} {info['golden']['digest']}",
+        TAG_GOLDEN: info["golden"]["digest"],
     }
     git = info["git"]
     if git:

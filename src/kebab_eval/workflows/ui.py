@@ -53,18 +53,17 @@ def _links(store: Store, base: str) -> tuple[tuple[str, str], ...]:
     """The UI, the newest run of this store, and its comparison with the one before it."""
     links = [("UI", base)]
     runs = [
-        info["mlflow"]
+        (info["mlflow"]["experiment_id"], info["golden"]["digest"], info["mlflow"]["run_id"])
         for info in spool.list_records()
         if (info.get("mlflow") or {}).get("tracking_uri") == store.shown
     ]
     if runs:
-        newest = runs[0]
-        experiment = newest["experiment_id"]
-        links.append(("newest", keys.run_url(base, experiment, newest["run_id"])))
-        before = [run for run in runs[1:] if run["experiment_id"] == experiment]
+        experiment, digest, newest = runs[0]
+        links.append(("runs", keys.runs_url(base, experiment)))
+        links.append(("newest", keys.run_url(base, experiment, newest)))
+        before = [run for *same, run in runs[1:] if same == [experiment, digest]]
         if before:
-            pair = [before[0]["run_id"], newest["run_id"]]
-            links.append(("compare", keys.compare_url(base, experiment, pair)))
+            links.append(("compare", keys.compare_url(base, experiment, [before[0], newest])))
     return tuple(links)
 
 

@@ -191,3 +191,26 @@ def test_any_change_of_meaning_changes_the_digest(changed: GoldenQuery) -> None:
 
 def test_the_digest_takes_any_text() -> None:
     assert len(digest([GoldenQuery("\ud800", "\0\u2028")])) == 32
+
+
+def test_only_the_wanted_levels_are_judged(tmp_path: Path) -> None:
+    path = tmp_path / "g.yaml"
+    path.write_text("- {id: a, query: x, expected_doc_ids: [d], expected_chunk_ids: ['d#h:1']}\n")
+    loaded = load_golden(path, levels=["doc"])
+    assert not loaded.golden.queries[0].judgments.chunk
+    check_ids(loaded, chunks=set(), docs={"d"})
+    path.write_text("- {id: a, query: x, expected_chunk_ids: ['d#h:1']}\n")
+    with pytest.raises(GoldenError, match=r"'a' is judged at no level of golden\.levels"):
+        load_golden(path, levels=["doc"])
+
+
+def test_chunk_ids_of_another_chunker_are_told_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "g.yaml"
+    path.write_text(
+        "".join(f"- {{id: q{i}, query: x, expected_chunk_ids: ['d#h:{i}']}}\n" for i in range(6))
+    )
+    with pytest.raises(GoldenError) as wrong:
+        check_ids(load_golden(path), chunks={"d#h:9"}, docs={"d"})
+    assert len(wrong.value.faults) == 7
+    assert "6 of 6 chunk ids belong to other chunk settings" in wrong.value.faults[-1].message
+    assert "-S golden.levels=[doc]" in wrong.value.faults[-1].message
