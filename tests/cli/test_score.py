@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kebab_eval.cli.app import main
+from kebab_eval.cli.front import main
 
 
 @pytest.fixture
