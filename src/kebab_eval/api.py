@@ -45,7 +45,7 @@ _ITEM_COLUMNS = ("item_id", "doc_id", "chunk_id")
 _VALUE_COLUMNS = {"grade": ("grade", "relevance"), "score": ("score",)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """What :func:`evaluate` returns.
 
@@ -62,6 +62,11 @@ class Evaluation:
     values: FloatArray
     without_results: tuple[str, ...] = ()
     without_judgments: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Show what a person at a prompt wants to see: the means, and of how many queries."""
+        means = (f"{n}={'-' if v is None else format(v, '.4f')}" for n, v in self.means.items())
+        return f"<Evaluation of {len(self.query_ids)} queries: {', '.join(means)}>"
 
     def __getitem__(self, name: str) -> float | None:
         """Return the mean over the scored queries, None without one.

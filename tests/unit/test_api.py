@@ -116,3 +116,8 @@ def test_the_docstring_is_right():
     from kebab_eval import api
 
     assert doctest.testmod(api).failed == 0
+
+
+def test_an_evaluation_shows_its_means() -> None:
+    scores = evaluate({"q": {"a": 1}, "r": {"b": 0}}, {"q": ["x", "a"]}, metrics="mrr_at_10,map")
+    assert repr(scores) == "<Evaluation of 2 queries: mrr_at_10=0.5000, map=0.5000>"
