@@ -17,6 +17,17 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "run": ("kebab_eval.cli.track:run", "Evaluate a system, local record only."),
         "score": ("kebab_eval.cli.score:score", "Score a TREC run file against qrels."),
     },
+    "Decide": {
+        "compare": (
+            "kebab_eval.cli.compare:compare",
+            "Say which of two runs is better, and if it is real.",
+        ),
+        "gate": ("kebab_eval.cli.gate:gate", "Say by rules whether a candidate may pass."),
+        "baseline": (
+            "kebab_eval.cli.baseline:baseline",
+            "Freeze a run into files that stand in for it, and list them.",
+        ),
+    },
     "Read": {
         "report": ("kebab_eval.cli.report:report", "Print one run as json, md, html or csv."),
         "ui": ("kebab_eval.cli.ui:ui", "Start the MLflow UI on the right store."),

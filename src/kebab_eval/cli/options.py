@@ -36,6 +36,22 @@ tracking_uri_option = click.option(
 )
 
 
+def _split_commas(
+    _ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    words = (word.strip() for text in given for word in text.split(","))
+    return tuple(word for word in words if word)
+
+
+allow_option = click.option(
+    "--allow",
+    multiple=True,
+    metavar="WORD",
+    callback=_split_commas,
+    help="Compare runs that differ in golden, corpus, k or metrics. Repeatable, or with commas.",
+)
+
+
 def config_options(command: Command) -> Command:
     """Options that choose a config and turn its keys; the command gets ``overrides`` for them."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +22,18 @@ def print_json(document: Any) -> None:
     sys.stdout.write("\n")
 
 
-def check_output(path: Path) -> None:
+def check_output(path: Path, formats: Mapping[str, str] = FORMATS) -> None:
     """Refuse an output file that could not be written later.
+
+    Args:
+        formats: which endings there are.
 
     Raises:
         UsageError: the ending names no format, or the folder is not there.
     """
     faults = []
-    if path.suffix not in FORMATS:
-        message = f"the ending {path.suffix!r} names no format; use {', '.join(FORMATS)}"
+    if path.suffix not in formats:
+        message = f"the ending {path.suffix!r} names no format; use {', '.join(formats)}"
         faults.append(Fault(f"--output {path}", message))
     if not path.parent.is_dir():
         faults.append(Fault(f"--output {path}", f"the folder {path.parent} does not exist"))
@@ -41,9 +45,14 @@ def write_report(run: EvalRun, path: Path) -> None:
     """Write a run's report in the format of the path's ending, whole or not at all."""
     from kebab_eval.reports import render
 
+    write_text(path, render(run, FORMATS[path.suffix]))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
     temporary = path.with_name(f".{path.name}.tmp")
     try:
-        temporary.write_text(render(run, FORMATS[path.suffix]), encoding="utf-8", newline="")
+        temporary.write_text(text, encoding="utf-8", newline="")
         temporary.replace(path)
     except OSError as reason:
         temporary.unlink(missing_ok=True)

@@ -159,9 +159,10 @@ def _print(outcome: Outcome) -> None:
         return
     print(f"MLflow   {tracked.ui_url}")
     if tracked.previous:
-        name, link = tracked.previous
-        print(f"compare  {link}")
-        print(f"         (with the run before it, {name})")
+        before = tracked.previous
+        print(f"compare  {before.compare_url}")
+        print(f"         (with the run before it, {before.name})")
+        print(f"         is the difference real?  kebab-eval compare {before.run_id[:8]} latest")
     if outcome.run.info["mlflow"]["tracking_uri"].startswith("sqlite:"):
         print("         'kebab-eval ui' starts the page these links open")
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
+from kebab_eval.metrics.judging import Relevance, relevance
 from kebab_eval.records import EvalRun, Hit
 from kebab_eval.reports.summary import (
     QueryLine,
@@ -20,7 +21,7 @@ from kebab_eval.reports.summary import (
 from kebab_eval.reports.texts import visible
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment, Template
 
 _SHOWN_HITS = 5
 
@@ -37,7 +38,7 @@ def render_html(run: EvalRun, plots: Mapping[str, str]) -> str:
     import yaml
 
     summary = summarise(run)
-    return _template().render(
+    return template("run.html").render(
         run=run,
         info=run.info,
         summary=summary,
@@ -51,7 +52,13 @@ def render_html(run: EvalRun, plots: Mapping[str, str]) -> str:
 
 
 @cache
-def _template() -> Template:
+def template(name: str) -> Template:
+    """Return a template: a text that it is given is escaped, and its control characters shown."""
+    return _environment().get_template(name)
+
+
+@cache
+def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -72,7 +79,7 @@ def _template() -> Template:
         first_relevant=first_relevant,
         empty_results=empty_results,
     )
-    return environment.get_template("run.html")
+    return environment
 
 
 def _shade(value: float | None) -> str:
@@ -80,15 +87,5 @@ def _shade(value: float | None) -> str:
     return "0" if value is None else f"{0.08 + 0.42 * max(0.0, min(1.0, value)):.2f}"
 
 
-def _relevance(hit: Hit, line: QueryLine, threshold: float) -> str:
-    """Say what the judgments say of a hit: by its chunk if chunks are judged, else by document."""
-    judgments = line.golden.judgments
-    grade = judgments.chunk.get(hit.chunk_id)
-    if grade is not None:
-        return "relevant" if grade >= threshold else "not relevant"
-    document = judgments.doc.get(hit.doc_id)
-    if document is None:
-        return "unjudged"
-    if judgments.chunk:
-        return "right document" if document >= threshold else "unjudged"
-    return "relevant" if document >= threshold else "not relevant"
+def _relevance(hit: Hit, line: QueryLine, threshold: float) -> Relevance:
+    return relevance(line.golden.judgments, hit.chunk_id, hit.doc_id, threshold)

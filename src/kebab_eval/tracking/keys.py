@@ -5,40 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import quote
 
+from kebab_eval.levers import STANDARD_NAMES, flatten
 from kebab_eval.metrics import default_registry
 
 TAG_RECORD = "kebab_eval.record_id"
 TAG_GOLDEN = "kebab_eval.golden_digest"
+TAG_BASELINE, TAG_FROZEN_AT = "kebab_eval.baseline", "kebab_eval.baseline_frozen_at"
 MAX_KEY, MAX_PARAM, MAX_TAG = 250, 6000, 8000
 
-# The config keys that have a standard name, shared by every backend: the system's own snapshot
-# fills them, so that a search for `params.rrf_k` finds runs of all systems.
-STANDARD_PARAMS = {
-    "chunking.version": "chunker_version",
-    "fusion.rrf_k": "rrf_k",
-    "score_gate": "score_gate",
-    "search.mode": "mode",
-    "search.k": "k",
-}
-# Keys that name or steer a run without deciding what is measured: tags or nothing, never params,
-# so that the params of two runs differ in the lever alone.
-_NOT_PARAMS = frozenset(
-    {
-        "name",
-        "experiment",
-        "lever",
-        "golden",
-        "suites",
-        "tracking",
-        "execution",
-        "tags",
-        "backend.cache",
-    }
-)
 _SLICES_LOGGED = ("language", "category", "difficulty", "ocr_derived")
 _USER_INFO = re.compile(r"\A([^/?#]*//)[^/?#]*@")  # also where a URI is no valid one
 _FORBIDDEN = re.compile(r"[^\w\-. :]")
@@ -51,20 +29,9 @@ def run_params(config: Mapping[str, Any], snapshot: Mapping[str, Any]) -> dict[s
         config: the recorded config (secrets as references).
         snapshot: what the system under test says of itself, by standard name.
     """
-    params = {STANDARD_PARAMS.get(key, key): _text(value) for key, value in flatten(config)}
+    params = {STANDARD_NAMES.get(key, key): _text(value) for key, value in flatten(config)}
     params.update({key: _text(value) for key, value in snapshot.items()})
     return {key: value[:MAX_PARAM] for key, value in sorted(params.items())}
-
-
-def flatten(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (dotted key, value) for each config key that says what is measured."""
-    for key, value in config.items():
-        if prefix + key in _NOT_PARAMS:
-            continue
-        if isinstance(value, Mapping) and value:
-            yield from flatten(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value
 
 
 def _text(value: Any) -> str:
@@ -127,8 +94,8 @@ def run_url(base: str, experiment_id: str, run_id: str) -> str:
     return f"{base}/#/experiments/{experiment_id}/runs/{run_id}"
 
 
-def compare_url(base: str, experiment_id: str, run_ids: list[str]) -> str:
+def compare_url(base: str, experiment_ids: Collection[str], run_ids: list[str]) -> str:
     """Return the page that shows params (differences first) and metrics of runs side by side."""
     runs = quote(json.dumps(run_ids, separators=(",", ":")))
-    experiments = quote(json.dumps([experiment_id]))
+    experiments = quote(json.dumps(sorted(set(experiment_ids)), separators=(",", ":")))
     return f"{base}/#/compare-runs?runs={runs}&experiments={experiments}"

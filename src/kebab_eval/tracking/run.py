@@ -30,14 +30,22 @@ _QUIET_LOGGERS = ("alembic", "mlflow.store.db.utils", "mlflow.tracking.fluent")
 
 
 @dataclass(frozen=True, slots=True)
+class PreviousRun:
+    """The run before one in its experiment, over the same golden set."""
+
+    run_id: str
+    name: str
+    compare_url: str
+
+
+@dataclass(frozen=True, slots=True)
 class TrackedRun:
     """Where an MLflow run is."""
 
     run_id: str
     experiment_id: str
     ui_url: str
-    previous: tuple[str, str] | None = None
-    """Name and comparison link of the run before this one, over the same golden set."""
+    previous: PreviousRun | None = None
 
 
 class Tracker:
@@ -191,8 +199,9 @@ def _create_run(
     run_id = created.info.run_id
     previous = None
     if newest:
-        link = keys.compare_url(store.ui_url, experiment_id, [newest[0].info.run_id, run_id])
-        previous = (newest[0].info.run_name, link)
+        before = newest[0].info
+        link = keys.compare_url(store.ui_url, [experiment_id], [before.run_id, run_id])
+        previous = PreviousRun(before.run_id, before.run_name, link)
     return TrackedRun(
         run_id, experiment_id, keys.run_url(store.ui_url, experiment_id, run_id), previous
     )

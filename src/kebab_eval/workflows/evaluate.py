@@ -22,11 +22,12 @@ from kebab_eval.backends.base import Backend
 from kebab_eval.config_file import USER_INFO, LoadedConfig, load_config, portable_path
 from kebab_eval.errors import Interrupted, RecordError, TrackerError, UsageError
 from kebab_eval.golden import check_ids, load_golden, select
+from kebab_eval.levers import flatten
 from kebab_eval.records import EvalRun, GoldenSet, QueryResult
 from kebab_eval.reports import run_files
 from kebab_eval.reports.markdown import render_note
 from kebab_eval.tracking import spool
-from kebab_eval.tracking.keys import TAG_GOLDEN, flatten
+from kebab_eval.tracking.keys import TAG_GOLDEN
 from kebab_eval.tracking.run import TrackedRun, Tracker
 from kebab_eval.tracking.store import resolve_store
 from kebab_eval.workflows.fanout import fan_out

@@ -63,7 +63,7 @@ def _links(store: Store, base: str) -> tuple[tuple[str, str], ...]:
         links.append(("newest", keys.run_url(base, experiment, newest)))
         before = [run for *same, run in runs[1:] if same == [experiment, digest]]
         if before:
-            links.append(("compare", keys.compare_url(base, experiment, [before[0], newest])))
+            links.append(("compare", keys.compare_url(base, [experiment], [before[0], newest])))
     return tuple(links)
 
 

@@ -156,7 +156,7 @@ def test_no_shown_address_holds_user_or_password(uri: str, shown: str) -> None:
 
 def test_links_lead_to_the_pages_of_the_ui() -> None:
     assert keys.run_url("http://h", "7", "abc") == "http://h/#/experiments/7/runs/abc"
-    fragment = urlsplit(keys.compare_url("http://h", "7", ["a", "b"])).fragment
+    fragment = urlsplit(keys.compare_url("http://h", ["7"], ["a", "b"])).fragment
     query = parse_qs(urlsplit(fragment).query)
     assert json.loads(query["runs"][0]) == ["a", "b"]
     assert json.loads(query["experiments"][0]) == ["7"]

@@ -1,0 +1,62 @@
+"""The comparison in a real browser: no script, no request, readable on a phone."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="needs chromium (apt-get install chromium)"
+)
+HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
+
+
+@pytest.fixture
+def page_file(project: Path) -> Path:
+    """The comparison of the starting project's two configs, its queries hostile."""
+    golden = project / "golden" / "queries.yaml"
+    queries = yaml.safe_load(golden.read_text(encoding="utf-8"))
+    for query in queries:
+        query["query"] += f" {HOSTILE}"
+    golden.write_text(yaml.safe_dump(queries, allow_unicode=True), encoding="utf-8")
+    for arguments in (
+        ("run", "-q", "--config", "configs/hybrid.yaml"),
+        ("run", "-q", "--config", "configs/lexical.yaml"),
+        ("compare", "hybrid", "lexical", "-o", "compare.html"),
+    ):
+        command = [sys.executable, "-m", "kebab_eval", *arguments]
+        subprocess.run(command, cwd=project, check=True, stdout=subprocess.DEVNULL)
+    return project / "compare.html"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_the_page_is_quiet_and_says_what_matters(page_file: Path, width: int, scheme: Any) -> None:
+    said: list[str] = []
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: said.append(request.url))
+        page.goto(page_file.as_uri())
+        assert page.title() == "lexical against hybrid – kebab-eval"
+        shown = page.inner_text("body")
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        browser.close()
+    assert said == [page_file.as_uri()]  # the page itself is the only request
+    assert wide <= width
+    assert HOSTILE in shown
+    for fact in ("One lever moved: search.mode hybrid → lexical", "regressions", "ndcg_at_5_doc"):
+        assert fact in shown
