@@ -6,6 +6,7 @@ KebabEvalError                     3  root; also an internal failure
 │   ├── GoldenError                   a golden set
 │   ├── CorpusError                   a document of the embedded engine's corpus
 │   ├── FormatError                   a TREC, BEIR or JSONL file
+│   ├── RuleError                     a rule of a gate
 │   ├── UsageError                    options, run names, a missing extra
 │   └── MetricError                   a metric asked for with impossible parameters
 ├── BackendError                   3  the system under test
@@ -73,6 +74,10 @@ class CorpusError(InputError):
 
 class FormatError(InputError):
     """A TREC, BEIR or JSONL file is malformed."""
+
+
+class RuleError(InputError):
+    """A rule of a gate is wrong."""
 
 
 class UsageError(InputError):

@@ -17,6 +17,7 @@ from kebab_eval.errors import ConfigError, Fault, InputError, nearest
         ("GoldenError", 2),
         ("CorpusError", 2),
         ("FormatError", 2),
+        ("RuleError", 2),
         ("UsageError", 2),
         ("MetricError", 2),
         ("BackendError", 3),

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kebab_eval.errors import Fault, UsageError
-from kebab_eval.tracking.keys import TAG_RECORD
-from kebab_eval.tracking.spool import MIN_PREFIX, RUN_FILE
+from kebab_eval.tracking.keys import TAG_BASELINE, TAG_FROZEN_AT, TAG_RECORD
+from kebab_eval.tracking.spool import MIN_PREFIX, RUN_FILE, baseline_label
 from kebab_eval.tracking.store import Store
 
 if TYPE_CHECKING:
@@ -47,6 +47,10 @@ def download_record(store: Store, reference: str, target: Path) -> Path | None:
 
 
 def _choose(runs: list[Run], reference: str) -> Run | None:
+    asked, label = baseline_label(reference)
+    frozen = [run for run in runs if asked and _frozen_as(run, label)]
+    if frozen:
+        return max(frozen, key=lambda run: run.data.tags.get(TAG_FROZEN_AT, ""))
     named = [run for run in runs if run.info.run_name == reference]
     if named:
         return named[0]
@@ -61,3 +65,8 @@ def _choose(runs: list[Run], reference: str) -> Run | None:
         listed = ", ".join(f"{run.info.run_id} ({run.info.run_name})" for run in matching[:5])
         raise UsageError(Fault("RUN", f"{len(matching)} runs begin with {reference!r}: {listed}"))
     return matching[0] if matching else None
+
+
+def _frozen_as(run: Run, label: str | None) -> bool:
+    found = run.data.tags.get(TAG_BASELINE)
+    return found is not None and label in (None, found)

@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,6 +33,7 @@ _DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, Recur
 _TOLD_AT_MOST = 20
 
 _LATEST = re.compile(r"latest(?:~(\d{1,6}))?\Z")
+_BASELINE = re.compile(r"baseline(?::(.+))?\Z", re.DOTALL)
 
 
 def new_run_id(name: str, now: datetime) -> str:
@@ -222,8 +223,9 @@ def find_record(reference: str, root: Path = SPOOL) -> Path | None:
     """Return the record folder that a reference names, or None when the spool holds none.
 
     Args:
-        reference: a folder, ``latest``, ``latest~N``, a run id or MLflow run id or a unique prefix
-            of 4 characters or more, or a run name (the newest of that name).
+        reference: a folder or the ``per_query.jsonl`` in it, ``latest``, ``latest~N``, ``baseline``
+            or ``baseline:LABEL``, a run id or MLflow run id or a unique prefix of 4 characters or
+            more, or a run name (the newest of that name).
 
     Raises:
         UsageError: the reference is ambiguous; the candidates are listed.
@@ -232,6 +234,8 @@ def find_record(reference: str, root: Path = SPOOL) -> Path | None:
     try:
         if (folder / RUN_FILE).is_file():
             return folder
+        if folder.name == RESULTS_FILE and folder.with_name(RUN_FILE).is_file():
+            return folder.parent
     except OSError:
         pass  # too long for a path, or not to be looked into: then it is a name
     records = list_records(root)
@@ -239,6 +243,9 @@ def find_record(reference: str, root: Path = SPOOL) -> Path | None:
     if latest:
         back = int(latest.group(1) or 0)
         return records[back]["folder"] if back < len(records) else None
+    marked = find_marked(reference, records)
+    if marked is not None:
+        return marked[1]
     named = [info for info in records if info["name"] == reference]
     if named:
         return Path(named[0]["folder"])
@@ -254,9 +261,58 @@ def find_record(reference: str, root: Path = SPOOL) -> Path | None:
     return Path(matching[0]["folder"]) if matching else None
 
 
-def near_reference(reference: str, root: Path = SPOOL) -> str:
-    """Return a hint for a reference that named nothing: the nearest name, or how to list them."""
+def baseline_label(reference: str) -> tuple[bool, str | None]:
+    """Return whether a reference asks for a frozen baseline, and its label; None is any."""
+    match = _BASELINE.match(reference)
+    return match is not None, match.group(1) if match else None
+
+
+def find_marked(reference: str, records: Sequence[Mapping[str, Any]]) -> tuple[str, Path] | None:
+    """Return (frozen at, folder) of the record frozen last that ``baseline[:LABEL]`` names."""
+    asked, label = baseline_label(reference)
+    if not asked:
+        return None
+    found = [
+        (mark["frozen_at"], info["folder"])
+        for info in records
+        for mark in _marks(info)
+        if label is None or mark["label"] == label
+    ]
+    return max(found, key=lambda item: item[0]) if found else None
+
+
+def mark_baseline(folder: Path, label: str, frozen_at: str, file: str) -> None:
+    """Note in a record that it was frozen.
+
+    Raises:
+        RecordError: the record could not be read or written.
+    """
+    info = _read_json(folder / RUN_FILE)
+    mark = {"label": label, "frozen_at": frozen_at, "file": file}
+    RecordWriter(folder, info).update(baselines=[*_marks(info), mark])
+
+
+def _marks(info: Mapping[str, Any]) -> list[dict[str, str]]:
+    marks = info.get("baselines")
+    keys = ("label", "frozen_at")
+    return [
+        mark
+        for mark in (marks if isinstance(marks, list) else ())
+        if isinstance(mark, dict) and all(isinstance(mark.get(key), str) for key in keys)
+    ]
+
+
+def near_reference(reference: str, root: Path = SPOOL, frozen: Iterable[str] = ()) -> str:
+    """Return a hint for a reference that named nothing: the nearest name, or how to list them.
+
+    Args:
+        frozen: labels of frozen files, beside those of the records.
+    """
     records = list_records(root)
+    if baseline_label(reference)[0]:
+        labels = sorted({*frozen, *(mark["label"] for info in records for mark in _marks(info))})
+        there = f"frozen are {', '.join(labels)}" if labels else "nothing is frozen yet"
+        return f"; {there}: 'kebab-eval baseline freeze RUN' makes one"
     if not records:
         return f"; there is no record in {root} yet: 'kebab-eval track' makes the first"
     return nearest(reference, {str(info["name"]) for info in records}) or (

@@ -1,0 +1,80 @@
+"""A gate: find the runs, read the rules, judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from kebab_eval.comparison import compare
+from kebab_eval.errors import Fault, NotComparableError, RuleError, UsageError
+from kebab_eval.gate import GateVerdict, judge
+from kebab_eval.gate_file import load_rules
+from kebab_eval.gate_rules import (
+    OnFail,
+    Require,
+    Rule,
+    check_scopes,
+    customary,
+    parse_options,
+    with_defaults,
+)
+from kebab_eval.workflows.lookup import find_run
+
+
+@dataclass(frozen=True, slots=True)
+class GateRequest:
+    """What the user asked for; ``on_fail`` and ``require`` are for rules that do not say."""
+
+    candidate: str
+    baseline: str | None = None
+    rules_path: Path | None = None
+    rules: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    on_fail: OnFail | None = None
+    require: Require | None = None
+    tracking_uri: str | None = None
+
+
+def run_gate(request: GateRequest) -> GateVerdict:
+    """Judge a candidate by rules.
+
+    Runs that are not comparable leave the rules that need the baseline undecided; the others are
+    judged all the same.
+
+    Raises:
+        InputError: a rule, a run name or an option is wrong.
+        RecordError: a record is damaged.
+    """
+    rules = _rules(request)
+    candidate = find_run(request.candidate, request.tracking_uri)
+    rules = with_defaults(rules or [customary(candidate.golden)], request.on_fail, request.require)
+    check_scopes(rules, candidate.golden)
+    if request.baseline is None:
+        needing = [rule for rule in rules if rule.relative]
+        if needing:
+            message = f"missing; the rule {needing[0].text!r} compares with it"
+            raise UsageError(Fault("--baseline", message))
+        return judge(rules, candidate)
+    baseline = find_run(request.baseline, request.tracking_uri)
+    try:
+        comparison = compare(baseline, candidate, allow=request.allow)
+    except NotComparableError as reason:
+        return judge(rules, candidate, baseline, not_comparable=str(reason))
+    return judge(rules, candidate, baseline, comparison)
+
+
+def _rules(request: GateRequest) -> list[Rule]:
+    """Return the rules of the file and of the options, every fault of both told at once."""
+    rules: list[Rule] = []
+    faults: list[Fault] = []
+    try:
+        rules += load_rules(request.rules_path) if request.rules_path is not None else []
+    except RuleError as wrong:
+        faults += wrong.faults
+    try:
+        rules += parse_options(request.rules)
+    except RuleError as wrong:
+        faults += wrong.faults
+    if faults:
+        raise RuleError(faults)
+    return rules
