@@ -21,6 +21,7 @@ from pydantic_core import ErrorDetails
 from kebab_eval.config import Config
 from kebab_eval.errors import ConfigError, Fault, MetricError, nearest
 from kebab_eval.metrics import default_registry
+from kebab_eval.redaction import register
 from kebab_eval.yaml_source import MAX_DEPTH, Node, parse_yaml, read_text
 
 _ENV = re.compile(r"\$\{env:([^}]*)(\}?)")
@@ -380,6 +381,7 @@ def _resolve(
             return fault(f"environment variable {name} is not UTF-8; export it anew")
         if found:
             reading.secrets.add(found)
+            register(found, f"${{env:{name}}}")
         return found
 
     def fault(message: str) -> str:

@@ -6,6 +6,7 @@ command answers at once. A test holds that.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Any
@@ -74,6 +75,7 @@ def cli() -> None:
 
 def run(args: list[str]) -> None:
     """Run the program and exit: errors are lines on stderr, a traceback needs ``--debug``."""
+    _make_streams_usable()
     state: dict[str, Any] = {"debug": False}
     code = 0
     try:
@@ -96,6 +98,17 @@ def run(args: list[str]) -> None:
     except Exception as error:
         code = _explain(error, state["debug"])
     sys.exit(code)
+
+
+def _make_streams_usable() -> None:
+    """A closed output, or one that cannot encode a character, is no failure of the command."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            devnull = os.open(os.devnull, os.O_WRONLY)
+            setattr(sys, name, os.fdopen(devnull, "w", encoding="utf-8"))
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _explain(error: Exception, debug: bool) -> int:
@@ -128,5 +141,8 @@ def _explain(error: Exception, debug: bool) -> int:
 
 
 def _printable(text: str) -> str:
-    """Keep control characters of hostile input (escape sequences) out of the terminal."""
-    return "".join(c if c.isprintable() or c == " " else f"\\x{ord(c):02x}" for c in text)
+    """Keep secrets, and the control characters of hostile input, out of the terminal."""
+    from kebab_eval.redaction import redact
+
+    shown = (c if c.isprintable() or c == " " else f"\\x{ord(c):02x}" for c in redact(text))
+    return "".join(shown)

@@ -93,19 +93,20 @@ def config_options(command: Command) -> Command:
         max_failed: int | None,
         **kwargs: Any,
     ) -> Any:
+        variable = os.environ.get("MLFLOW_EXPERIMENT_NAME")
         shortcuts = {
-            "golden.path": str(golden) if golden else None,
+            "golden.path": None if golden is None else str(golden),
             "search.mode": mode,
             "search.k": k,
             "name": name,
-            "experiment": experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME"),
+            "experiment": experiment if experiment is not None else variable or None,
             "execution.concurrency": concurrency,
             "execution.max_failed": max_failed,
         }
         # JSON is YAML: quoting keeps a name such as `1e5` or `a: b` the text that was typed.
-        overrides = [f"{key}={json.dumps(value)}" for key, value in shortcuts.items() if value]
-        if max_failed == 0:
-            overrides.append("execution.max_failed=0")
+        overrides = [
+            f"{key}={json.dumps(value)}" for key, value in shortcuts.items() if value is not None
+        ]
         return command(*args, overrides=(*settings, *overrides), **kwargs)
 
     return wrapped  # type: ignore[return-value]  # click's decorators keep no signature

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +19,8 @@ FORMATS = {".json": "json", ".md": "md", ".html": "html", ".csv": "csv"}
 
 def print_json(document: Any) -> None:
     """Print exactly one JSON document."""
-    json.dump(document, sys.stdout, ensure_ascii=False, indent=2, allow_nan=False)
+    readable = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    sys.stdout.write(json.dumps(document, ensure_ascii=not readable, indent=2, allow_nan=False))
     sys.stdout.write("\n")
 
 
@@ -37,6 +39,10 @@ def check_output(path: Path, formats: Mapping[str, str] = FORMATS) -> None:
         faults.append(Fault(f"--output {path}", message))
     if not path.parent.is_dir():
         faults.append(Fault(f"--output {path}", f"the folder {path.parent} does not exist"))
+    elif path.is_dir():
+        faults.append(Fault(f"--output {path}", "is a folder; name a file"))
+    elif not os.access(path.parent, os.W_OK):
+        faults.append(Fault(f"--output {path}", f"the folder {path.parent} is not writable"))
     if faults:
         raise UsageError(faults)
 

@@ -93,12 +93,12 @@ def _evaluate(options: dict[str, Any], *, track_run: bool) -> int:
     )
     with progress_on_terminal(quiet=options["quiet"]) as progress:
         outcome = evaluate(request, progress, track=track_run)
-    if output is not None:
-        write_report(outcome.run, output)
     if options["as_json"]:
         print_json(_document(outcome))
     elif not options["quiet"]:
         _print(outcome)
+    if output is not None:
+        write_report(outcome.run, output)
     if outcome.too_many_failed:
         _say_failed(outcome)
         return 3
@@ -127,6 +127,11 @@ def _tags(pairs: tuple[str, ...]) -> dict[str, str]:
         Fault(f"--tag {pair}", "a tag is written key=value")
         for pair in pairs
         if not pair.partition("=")[0].strip() or "=" not in pair
+    ]
+    faults += [
+        Fault(f"--tag {pair}", "tags that begin with mlflow. or kebab_eval. are set by the run")
+        for pair in pairs
+        if pair.startswith(("mlflow.", "kebab_eval."))
     ]
     if faults:
         raise UsageError(faults)

@@ -13,6 +13,7 @@ from kebab_eval.errors import Fault, GoldenError, UsageError, nearest
 from kebab_eval.golden import kebab
 from kebab_eval.golden.entries import Entry
 from kebab_eval.records import LEVELS, GoldenQuery, GoldenSet, Judgments, Level
+from kebab_eval.redaction import redact
 from kebab_eval.yaml_source import parse_yaml, read_text
 
 _MANY = 5  # missing chunk ids, from which on a common cause is looked for
@@ -53,7 +54,7 @@ def load_golden(
         raise GoldenError(_in_file_order(faults))
     queries = tuple(entry.query for entry in entries)
     golden = GoldenSet(
-        name=path.stem,
+        name=redact(path.stem),
         version="1",
         digest=digest(queries),
         queries=queries,

@@ -149,8 +149,8 @@ def _notes(run: EvalRun, cutoffs: tuple[int, ...], duplicates: int) -> list[str]
 
 def _headline(run: EvalRun) -> str:
     golden, config = run.info["golden"], run.config
-    asked = f"{len(run.results)} of {golden['queries']}"
-    queries = asked if len(run.results) != golden["queries"] else str(golden["queries"])
+    total = len(run.golden.queries)
+    queries = str(total) if len(run.results) == total else f"{len(run.results)} of {total}"
     search = config["search"]
     return (
         f"{queries} queries of {golden['name']} v{golden['version']} ({golden['digest'][:8]}), "

@@ -18,7 +18,9 @@ TAG_BASELINE, TAG_FROZEN_AT = "kebab_eval.baseline", "kebab_eval.baseline_frozen
 MAX_KEY, MAX_PARAM, MAX_TAG = 250, 6000, 8000
 
 _SLICES_LOGGED = ("language", "category", "difficulty", "ocr_derived")
-_USER_INFO = re.compile(r"\A([^/?#]*//)[^/?#]*@")  # also where a URI is no valid one
+# User and password of an address, also where it is no valid one: a password may hold / and #, but
+# digits after a host are a port.
+_USER_INFO = re.compile(r"\A([^/?#]*//)(?:[^/?#@:]+:(?!\d+(?:[/?#]|\Z))\S*@|[^/?#]*@)")
 _FORBIDDEN = re.compile(r"[^\w\-. :]")
 
 

@@ -17,14 +17,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kebab_eval.errors import KebabEvalError, TrackerError
 from kebab_eval.records import EvalRun
+from kebab_eval.redaction import redact
 from kebab_eval.tracking import keys
-from kebab_eval.tracking.store import Store, prepare_database
+from kebab_eval.tracking.store import Store, migrating, prepare_database
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 T = TypeVar("T")
 
+_START_DEADLINE_S, _LOG_DEADLINE_S, _END_DEADLINE_S = 30.0, 300.0, 15.0
 _BATCH = 100  # MLflow's limit of params a call; metrics and tags may be more, one limit is simpler
 _QUIET_LOGGERS = ("alembic", "mlflow.store.db.utils", "mlflow.tracking.fluent")
 
@@ -98,36 +100,47 @@ class Tracker:
         """
         if self._started is None:
             raise TrackerError("the MLflow run was never started")
-        return self._started.result()
+        return self._within(self._started, _START_DEADLINE_S)
 
     def finish(self, run: EvalRun, folder: Path, note: str, status: str) -> None:
         """Log params, metrics, the dataset and the record's files; end the run as ``status``."""
         tracked = self.wait()
         client = open_client(self.store)
         try:
+            # In a thread of its own: a server that answers byte by byte must not hold us for ever.
+            logged = _in_background(lambda: _log(client, tracked.run_id, run, folder, note))
             with told(self.store):
-                _log(client, tracked.run_id, run, folder, note)
+                self._within(logged, _LOG_DEADLINE_S)
         except BaseException as failure:
             # The run must not stay RUNNING: what cut the upload short decides its end.
             killed = isinstance(failure, KeyboardInterrupt)
             self._end(client, tracked, "KILLED" if killed else "FAILED")
             raise
         with told(self.store):
-            client.set_terminated(tracked.run_id, status)
+            ended = _in_background(lambda: client.set_terminated(tracked.run_id, status))
+            self._within(ended, _END_DEADLINE_S)
 
     def abandon(self, status: str) -> None:
         """End a run that has nothing to show, if it was created at all."""
         if self._started is None:
             return
         try:
-            tracked = self._started.result()
+            tracked = self._within(self._started, _END_DEADLINE_S)
         except TrackerError:
             return
         self._end(open_client(self.store), tracked, status)
 
-    def _end(self, client: MlflowClient, tracked: TrackedRun, status: str) -> None:
+    def _within(self, work: Future[T], deadline_s: float) -> T:
         try:
-            client.set_terminated(tracked.run_id, status)
+            return work.result(timeout=deadline_s)
+        except TimeoutError:
+            message = f"{self.store.shown}: no answer within {deadline_s:g} s; is the server well?"
+            raise TrackerError(message) from None
+
+    def _end(self, client: MlflowClient, tracked: TrackedRun, status: str) -> None:
+        ended = _in_background(lambda: client.set_terminated(tracked.run_id, status))
+        try:
+            self._within(ended, _END_DEADLINE_S)
         except Exception as reason:  # the first failure is the one to tell
             logging.getLogger("kebab_eval").debug("could not end the MLflow run: %s", reason)
 
@@ -150,6 +163,7 @@ def _import_mlflow() -> None:
     # A dead server is told in seconds; MLflow's own defaults retry for minutes.
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
+    os.environ.setdefault("MLFLOW_HTTP_RESPECT_RETRY_AFTER_HEADER", "false")
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
     for name in _QUIET_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -175,6 +189,7 @@ def told(store: Store) -> Iterator[None]:
         raise
     except Exception as reason:
         said = " ".join(str(reason).split()).replace(store.uri, store.shown)
+        said = redact(said)
         raise TrackerError(f"{store.shown}: {said[:300] or type(reason).__name__}") from reason
 
 
@@ -182,7 +197,7 @@ def _create_run(
     store: Store, experiment: str, name: str, start_ms: int, tags: Mapping[str, str]
 ) -> TrackedRun:
     prepare_database(store)
-    with told(store):
+    with told(store), migrating(store):
         client = open_client(store)
         experiment_id = _experiment_id(client, store, experiment)
         # Only a run over the same golden set answers the same question.

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from kebab_eval.errors import Fault, RecordError, UsageError, nearest
 from kebab_eval.records import EvalRun, GoldenQuery, GoldenSet, QueryResult
+from kebab_eval.redaction import redact
 
 T = TypeVar("T")
 
@@ -205,6 +206,17 @@ def _told(path: Path, *, doing: str = "written") -> Iterator[None]:
         raise RecordError(f"{path}: cannot be {doing}: {said}") from reason
 
 
+def is_tracked(info: Mapping[str, Any]) -> bool:
+    """Say whether a ``run.json`` names its MLflow run and its golden set, as a whole one does."""
+    mlflow, golden = info.get("mlflow"), info.get("golden")
+    return (
+        isinstance(mlflow, dict)
+        and isinstance(golden, dict)
+        and {"run_id", "experiment_id", "tracking_uri"} <= mlflow.keys()
+        and "digest" in golden
+    )
+
+
 def list_records(root: Path = SPOOL) -> list[dict[str, Any]]:
     """Return the ``run.json`` of each record in the spool, newest first, with its ``folder``."""
     found = []
@@ -336,5 +348,5 @@ def dump_line(value: Any) -> str:
 
 
 def _utf8(text: str) -> bytes:
-    """Return UTF-8; a lone surrogate becomes the JSON escape that reads back as itself."""
-    return text.encode("utf-8", "backslashreplace")
+    """Return UTF-8, secrets as references; a lone surrogate as the escape that reads back."""
+    return redact(text).encode("utf-8", "backslashreplace")

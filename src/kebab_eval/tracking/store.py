@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from kebab_eval.config import DEFAULT_TRACKING_URI
 from kebab_eval.errors import Fault, TrackerError, UsageError
+from kebab_eval.redaction import redact
 from kebab_eval.tracking.keys import public_uri
 
 UI_URL = "http://127.0.0.1:5000"
@@ -36,15 +40,15 @@ class Store:
     def ui_url(self) -> str:
         """The address of the UI: the server's own, or the one that ``kebab-eval ui`` starts."""
         if self.uri.startswith(("http://", "https://")):
-            return public_uri(self.uri).rstrip("/")
+            return redact(public_uri(self.uri)).rstrip("/")
         return UI_URL
 
     @property
     def shown(self) -> str:
         """The store as messages and records show it: no credentials, no machine's folders."""
         if self.database is None:
-            return public_uri(self.uri)
-        return _SQLITE + os.path.relpath(self.database).replace(os.sep, "/")
+            return redact(public_uri(self.uri))
+        return redact(_SQLITE + os.path.relpath(self.database).replace(os.sep, "/"))
 
 
 def resolve_store(
@@ -60,6 +64,7 @@ def resolve_store(
         path = uri.removeprefix(_SQLITE).partition("?")[0]
         database = Path(os.path.abspath(path))
         return Store(f"{_SQLITE}{database.as_posix()}", database)
+    _check_address(uri)
     if uri.startswith("file:") or ("://" not in uri and uri != "databricks"):
         message = (
             f"{public_uri(uri)!r} is MLflow's old file store, which it no longer keeps up; "
@@ -67,6 +72,42 @@ def resolve_store(
         )
         raise UsageError(Fault("tracking uri", message))
     return Store(uri)
+
+
+_SCHEMES = ("http", "https", "postgresql", "mysql", "mssql", "sqlite", "file", "databricks", "")
+
+
+def _check_address(uri: str) -> None:
+    """Refuse what no store can be, before any query is asked."""
+    shown = redact(public_uri(uri))
+    try:
+        parts = urlsplit(uri)
+        scheme = parts.scheme.partition("+")[0]
+        if scheme in ("http", "https") and not (parts.hostname and parts.port != 0):
+            raise ValueError("no host")
+    except ValueError as reason:
+        message = f"{shown!r} is no valid address ({redact(str(reason))}); as in http://host:5000"
+        raise UsageError(Fault("tracking uri", message)) from None
+    if "://" in uri and scheme not in _SCHEMES:
+        known = ", ".join(name for name in _SCHEMES if name not in ("", "file"))
+        message = f"{shown!r} has the scheme {scheme!r}; MLflow knows {known}"
+        raise UsageError(Fault("tracking uri", message))
+
+
+@contextmanager
+def migrating(store: Store) -> Iterator[None]:
+    """Hold the only right to open an embedded store: opening it the first time makes its tables.
+
+    Two first runs at once would both make them, and one would fail.
+    """
+    if store.database is None or sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    with (store.database.parent / f".{store.database.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def prepare_database(store: Store) -> None:

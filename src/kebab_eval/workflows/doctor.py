@@ -9,7 +9,7 @@ import socket
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from kebab_eval import __version__
 from kebab_eval.errors import InputError, KebabEvalError
+from kebab_eval.redaction import redact
 from kebab_eval.tracking import spool
 from kebab_eval.tracking.store import Store, resolve_store
 
@@ -50,7 +51,7 @@ def examine(config_path: Path | None = None, tracking_uri: str | None = None) ->
         findings += found
     findings += _store(tracking_uri, configured)
     findings.append(_disk())
-    return findings
+    return [replace(finding, detail=redact(finding.detail)) for finding in findings]
 
 
 def _packages() -> Iterator[Finding]:
@@ -151,11 +152,11 @@ def _sqlite(store: Store, database: Path) -> Finding:
 
 def _server(store: Store) -> Finding:
     parts = urlsplit(store.uri)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
         with socket.create_connection((parts.hostname or "", port), timeout=3):
             return Finding("ok", "tracking", f"{store.shown} answers")
-    except OSError as reason:
+    except (OSError, ValueError) as reason:
         detail = f"{store.shown} cannot be reached ({reason}); is the server running?"
         return Finding("fail", "tracking", detail)
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kebab_eval import metrics
 from kebab_eval.backends import open_backend
 from kebab_eval.backends.base import Backend
 from kebab_eval.config_file import USER_INFO, LoadedConfig, load_config, portable_path
@@ -31,7 +30,13 @@ from kebab_eval.tracking.keys import TAG_GOLDEN
 from kebab_eval.tracking.run import TrackedRun, Tracker
 from kebab_eval.tracking.store import resolve_store
 from kebab_eval.workflows.fanout import fan_out
+from kebab_eval.workflows.judging import judge
 from kebab_eval.workflows.provenance import git_state, versions
+
+# What stops a run: Ctrl-C, a polite kill, a terminal that closes (which Windows does not tell).
+_STOPPING = [
+    number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None))
+]
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
@@ -145,20 +150,22 @@ def _evaluate(
     writer = spool.RecordWriter.create(
         spool.SPOOL, name, _run_info(prepared, request), _input_files(prepared)
     )
-    if tracker is not None:
-        tracker.start(name, writer.info["id"], _run_tags(writer.info))
-        tracker.settle()
-    started = time.perf_counter()
     collected: dict[int, QueryResult] = {}
     status = "FINISHED"
     try:
+        if tracker is not None:
+            tracker.start(name, writer.info["id"], _run_tags(writer.info))
+            tracker.settle()
+        started = time.perf_counter()
         try:
             _ask_all(prepared, writer, collected, progress)
         except KeyboardInterrupt:
             status = "KILLED"
-            _ignore_signals()
-        scores, results = _judge(prepared, collected)
-        aggregate = scores.aggregate
+        # Judging takes a second or two; a signal in it would leave answers that nobody judged.
+        previous = _ignore_signals()
+        results, aggregate = judge(
+            prepared.golden, list(collected.values()), prepared.loaded.snapshot["metrics"]
+        )
         if status == "FINISHED" and aggregate["failed_queries"] > config.execution.max_failed:
             status = "FAILED"
         writer.info["duration_s"] = round(time.perf_counter() - started, 3)
@@ -169,7 +176,10 @@ def _evaluate(
             results,
             aggregate,
         )
-        outcome = _close(run, writer, tracker)
+        _write(run, writer)
+        if status != "KILLED":
+            _restore_signals(previous)
+        outcome = _track(run, writer, tracker)
     except (RecordError, KeyboardInterrupt) as failure:
         _ignore_signals()
         writer.close()
@@ -226,28 +236,15 @@ def _ask_all(
         raise failures.exceptions[0] from None
 
 
-def _judge(
-    prepared: _Prepared, collected: Mapping[int, QueryResult]
-) -> tuple[metrics.RunScores, tuple[QueryResult, ...]]:
-    config = prepared.loaded.config.metrics
-    scores = metrics.evaluate_run(
-        prepared.golden,
-        [collected[index] for index in sorted(collected)],
-        cutoffs=config.cutoffs,
-        seed=config.seed,
-        metrics=[config.primary],
-    )
-    return scores, tuple(
-        replace(collected[index], metrics=scores.per_query[index]) for index in sorted(collected)
-    )
-
-
-def _close(run: EvalRun, writer: spool.RecordWriter, tracker: Tracker | None) -> Outcome:
-    """Write the judged record, then MLflow; the record is whole before MLflow sees any of it."""
+def _write(run: EvalRun, writer: spool.RecordWriter) -> None:
+    """Write the judged record; it is whole before MLflow sees any of it."""
     writer.write_results(run.results)
     for name, content in run_files(run).items():
         writer.write(name, content)
     writer.update(status=run.info["status"])
+
+
+def _track(run: EvalRun, writer: spool.RecordWriter, tracker: Tracker | None) -> Outcome:
     if tracker is None:
         return Outcome(run, writer.folder)
     try:
@@ -353,7 +350,7 @@ def _signals_raise() -> Iterator[None]:
         raise KeyboardInterrupt
 
     previous = {}
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _STOPPING:
         try:
             previous[number] = signal.signal(number, stop)
         except ValueError:
@@ -363,14 +360,20 @@ def _signals_raise() -> Iterator[None]:
     except KeyboardInterrupt:
         raise Interrupted("interrupted before the first answer; nothing was written") from None
     finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+        _restore_signals(previous)
 
 
-def _ignore_signals() -> None:
-    """While an interrupted run is being closed, a second signal must not cut that short."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+def _ignore_signals() -> dict[int, Any]:
+    """Let no signal cut short what is being closed; return the handlers there were."""
+    previous = {}
+    for number in _STOPPING:
         try:
-            signal.signal(number, signal.SIG_IGN)
+            previous[number] = signal.signal(number, signal.SIG_IGN)
         except ValueError:
-            return
+            break  # not the main thread: the caller owns the signals
+    return previous
+
+
+def _restore_signals(previous: Mapping[int, Any]) -> None:
+    for number, handler in previous.items():
+        signal.signal(number, handler)

@@ -30,17 +30,18 @@ async def fan_out(
     """
     wanted = execution.concurrency
     limit = backend.describe().max_concurrency
-    slots = asyncio.Semaphore(wanted if limit is None else min(wanted, limit))
+    workers = wanted if limit is None else min(wanted, limit)
     for query in queries[: execution.warmup]:
         await ask(backend, query, execution.timeout_s, mode)
+    waiting = enumerate(queries)
 
-    async def one(index: int, query: GoldenQuery) -> None:
-        async with slots:
+    async def work() -> None:
+        for index, query in waiting:  # shared: each query goes to the worker that is free first
             on_result(index, await ask(backend, query, execution.timeout_s, mode))
 
     async with asyncio.TaskGroup() as group:
-        for index, query in enumerate(queries):
-            group.create_task(one(index, query))
+        for _ in range(workers):
+            group.create_task(work())
 
 
 async def ask(backend: Backend, query: GoldenQuery, timeout_s: float, mode: str) -> QueryResult:

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from kebab_eval.errors import Fault, RecordError, UsageError
 from kebab_eval.records import EvalRun
+from kebab_eval.reports.summary import summarise
 from kebab_eval.tracking import spool
 from kebab_eval.tracking.frozen import list_frozen, read_frozen
 from kebab_eval.tracking.lookup import download_record
 from kebab_eval.tracking.store import resolve_store
+from kebab_eval.workflows.judging import judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +41,27 @@ def locate_run(reference: str, tracking_uri: str | None = None) -> Found:
 
     Raises:
         UsageError: nothing of that name, or more than one.
-        RecordError: the record is damaged, or the run was interrupted before it was judged.
+        RecordError: the record is damaged.
     """
     found = _file(reference) or _record(reference) or _fetched(reference, tracking_uri)
-    run = found.run
-    if not run.aggregate:
-        raise RecordError(
-            f"{run.run_id}: the run was cut off before it was judged ({len(run.results)} answers); "
-            "run it again"
-        )
-    return found
+    return Found(_whole(found.run), found.folder)
+
+
+def _whole(run: EvalRun) -> EvalRun:
+    """Return a run that every report can be made of; one that was cut off is judged now."""
+    try:
+        if not run.aggregate:
+            run = judged(run)
+        elif run.info["status"] == "FINISHED" and len(run.results) != len(run.golden.queries):
+            raise RecordError(
+                f"{run.run_id}: the record is damaged: {len(run.results)} results of "
+                f"{len(run.golden.queries)} queries in a run that finished"
+            )
+        summarise(run)
+    except (KeyError, TypeError, ValueError, AttributeError) as reason:
+        said = f"{type(reason).__name__}: {reason}"
+        raise RecordError(f"{run.run_id}: the record is damaged ({said})") from reason
+    return run
 
 
 def _file(reference: str) -> Found | None:

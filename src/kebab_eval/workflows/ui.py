@@ -41,7 +41,7 @@ def plan_ui(tracking_uri: str | None, config_path: Path | None, host: str, port:
         message = f"{store.shown} does not exist yet; 'kebab-eval track' makes it"
         raise UsageError(Fault("tracking uri", message))
     _check_port(host, port)
-    command = [sys.executable, "-m", "mlflow", "server", "--host", host, "--port", str(port)]
+    command = [sys.executable, "-P", "-m", "mlflow", "server", "--host", host, "--port", str(port)]
     command += ["--workers", "1", "--backend-store-uri", store.uri]
     if store.artifact_uri is not None:
         command += ["--default-artifact-root", store.artifact_uri]
@@ -55,7 +55,7 @@ def _links(store: Store, base: str) -> tuple[tuple[str, str], ...]:
     runs = [
         (info["mlflow"]["experiment_id"], info["golden"]["digest"], info["mlflow"]["run_id"])
         for info in spool.list_records()
-        if (info.get("mlflow") or {}).get("tracking_uri") == store.shown
+        if spool.is_tracked(info) and info["mlflow"]["tracking_uri"] == store.shown
     ]
     if runs:
         experiment, digest, newest = runs[0]
@@ -86,10 +86,12 @@ def serve(plan: Plan) -> int:
     environment = {
         **os.environ,
         "MLFLOW_TRACKING_URI": plan.store.uri,
+        "PYTHONSAFEPATH": "1",  # a file mlflow.py in the working directory is not MLflow
         # Background jobs (online scoring) are seven more processes, and nothing here needs them.
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
     }
-    previous = signal.signal(signal.SIGTERM, _interrupt)
+    stopping = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    previous = {number: signal.signal(number, _interrupt) for number in stopping}
     try:
         process = subprocess.Popen(plan.command, env=environment, start_new_session=True)
         try:
@@ -101,7 +103,8 @@ def serve(plan: Plan) -> int:
     except OSError as reason:
         raise TrackerError(f"the MLflow server did not start: {reason.strerror}") from reason
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
     if code:
         raise TrackerError(f"the MLflow server ended with exit code {code}; see its lines above")
     return 0

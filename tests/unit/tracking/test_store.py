@@ -44,8 +44,9 @@ def test_the_old_file_store_is_refused(uri: str) -> None:
         resolve_store(uri, None, {})
 
 
-def test_a_broken_address_is_no_crash() -> None:
-    assert resolve_store("http://[x", None, {}).ui_url == "http://[x"
+def test_a_broken_address_is_refused() -> None:
+    with pytest.raises(UsageError, match="is no valid address"):
+        resolve_store("http://[x", None, {})
 
 
 def test_a_database_is_made_in_write_ahead_mode(tmp_path: Path) -> None:
