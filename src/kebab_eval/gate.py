@@ -274,7 +274,7 @@ class _Gate:
         worst = max(measured, key=lambda r: rule.beyond((r.value or 0.0) - (r.bound or 0.0)))
         value, bound = worst.value, worst.bound
         assert value is not None  # noqa: S101  # for mypy: `measured` holds none without
-        assert bound is not None  # noqa: S101
+        assert bound is not None  # noqa: S101  # as above
         result = RuleResult(
             rule,
             "pass",

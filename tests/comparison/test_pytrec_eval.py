@@ -82,7 +82,7 @@ def test_generated_rankings(judgments, run, min_relevance):
 @pytest.mark.parametrize(("n_queries", "depth"), [(1, 1000), (1000, 30)])
 @pytest.mark.parametrize("levels", [5, 10**6])
 def test_many_queries_and_deep_rankings(n_queries, depth, levels):
-    source = random.Random(n_queries + levels)  # noqa: S311
+    source = random.Random(n_queries + levels)
     judgments, run = {}, {}
     for index in range(n_queries):
         names = [f"d{n}" for n in source.sample(range(5 * depth), 2 * depth)]

@@ -216,7 +216,7 @@ def test_a_run_against_itself_is_one_draw(judged_run: JudgedRun) -> None:
 
 
 def test_the_same_runs_give_the_same_bytes(judged_run: JudgedRun) -> None:
-    rng = random.Random(3)  # noqa: S311  # a seed is wanted
+    rng = random.Random(3)  # a seed is wanted
     runs = [
         _docs(judged_run, name, [rng.choice((1, 2, 5, None)) for _ in range(40)]) for name in "ab"
     ]
@@ -226,7 +226,7 @@ def test_the_same_runs_give_the_same_bytes(judged_run: JudgedRun) -> None:
 def test_a_system_against_itself_is_rarely_called_different(judged_run: JudgedRun) -> None:
     # Each answer is drawn anew from one distribution, twice: whatever is significant is an error,
     # and at 5 % a perfect test makes 10 of 200. 14 (7 %) is what chance allows.
-    rng = random.Random(20261201)  # noqa: S311  # a seed is wanted
+    rng = random.Random(20261201)  # a seed is wanted
     ranks = (1, 1, 1, 2, 2, 3, 4, 6, 9, None)
     plain = _docs(judged_run, "a", (1,) * 40)
 

@@ -269,7 +269,7 @@ def test_noise_against_itself_fails_in_at_most_one_of_twenty() -> None:
     )
     failed = {"all": 0, "one": 0}
     for seed in range(200):
-        source = random.Random(seed)  # noqa: S311  # not for secrets
+        source = random.Random(seed)  # not for secrets
 
         def noisy(name: str, source: random.Random = source) -> EvalRun:
             gains = [source.choice((0.0, 0.0, 0.39, 0.5, 0.63, 1.0, 1.0)) for _ in range(40)]

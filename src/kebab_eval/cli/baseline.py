@@ -146,7 +146,7 @@ def _print(files: list[FrozenFile]) -> None:
     for file in files:
         score = f"{file.primary} {number(file.score)} (n={file.n})"
         cells = (file.frozen.frozen_at, file.frozen.label, file.run_name, file.golden, score)
-        rows.append((*map(one_line, cells), str(file.path)))  # type: ignore[arg-type]
+        rows.append((*map(one_line, cells), str(file.path)))  # type: ignore[arg-type]  # a starred map has no length
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     for row in rows:
         cells_text = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]

@@ -87,6 +87,7 @@ def gate(as_json: bool, form: str, **options: Any) -> int:
     name, latest, baseline, baseline:LABEL, a record folder, or the .json of a frozen baseline.
     docs/gate.md has the grammar of rules.
     """
+    from kebab_eval.cli.output import write_text
     from kebab_eval.reports.gate import render_gate
     from kebab_eval.workflows.gate import GateRequest, run_gate
 
@@ -104,7 +105,7 @@ def gate(as_json: bool, form: str, **options: Any) -> int:
         )
     )
     for path, kind in files.items():
-        _write(path, render_gate(verdict, kind))
+        write_text(path, render_gate(verdict, kind))
     form = "json" if as_json else form
     click.echo(render_gate(verdict, form), nl=False)
     if options["github"]:
@@ -135,19 +136,6 @@ def _files(output: Path | None, junit: Path | None) -> dict[Path, str]:
     if faults:
         raise UsageError(faults)
     return files
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    from kebab_eval.errors import RecordError
-
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8", newline="")
-        temporary.replace(path)
-    except OSError as reason:
-        temporary.unlink(missing_ok=True)
-        raise RecordError(f"{path}: cannot be written: {reason.strerror}") from reason
 
 
 def _tell_github(verdict: GateVerdict, form: str) -> None:

@@ -23,7 +23,7 @@ def import_bm25s() -> ModuleType:
     with _lock:
         if "bm25s" not in sys.modules:
             hidden = {name: sys.modules.get(name) for name in _UNWANTED}
-            sys.modules.update(dict.fromkeys(_UNWANTED))  # type: ignore[arg-type]
+            sys.modules.update(dict.fromkeys(_UNWANTED))  # type: ignore[arg-type]  # None: not to be had
             try:
                 import_module("bm25s")
             finally:

@@ -268,6 +268,6 @@ def _raise_numbers(
 
 def _is_finite(value: object) -> bool:
     try:
-        return not isinstance(value, str) and bool(np.isfinite(float(value)))  # type: ignore[arg-type]
+        return not isinstance(value, str) and bool(np.isfinite(float(value)))  # type: ignore[arg-type]  # tried
     except (TypeError, ValueError, OverflowError):
         return False

@@ -21,15 +21,15 @@ def files(tmp_path, judgments, run, shuffle=None):
     lines = [f"{q} Q0 {d} 0 {s!r} t\n" for q, hits in run.items() for d, s in hits.items()]
     judged = [f"{q} 0 {d} {g}\n" for q, grades in judgments.items() for d, g in grades.items()]
     if shuffle is not None:
-        random.Random(shuffle).shuffle(lines)  # noqa: S311
-        random.Random(shuffle).shuffle(judged)  # noqa: S311
+        random.Random(shuffle).shuffle(lines)
+        random.Random(shuffle).shuffle(judged)
     (tmp_path / "qrels").write_text("".join(judged))
     (tmp_path / "run").write_text("".join(lines))
     return tmp_path / "qrels", tmp_path / "run"
 
 
 def made_up(levels):
-    source = random.Random(levels)  # noqa: S311
+    source = random.Random(levels)
     judgments, run = {}, {}
     for index in range(12):
         names = [f"문서{i}" if i % 5 == 0 else f"document-{i}" for i in range(60)]
