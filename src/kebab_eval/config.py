@@ -31,9 +31,18 @@ class Section(BaseModel):
 
 
 class GoldenSource(Section):
-    """The golden set: where it is, and from which grade an item is relevant."""
+    """The golden set: where it is, how it is to be read, and what of it counts."""
 
     path: Path
+    format: Literal["auto", "kebab", "docserver", "beir", "trec", "mapped"] = "auto"
+    map: dict[str, str] | None = None
+    """For ``mapped``: our field -> where it stands in the file's objects."""
+    qrels: Path | None = None
+    """For ``trec``: the file with the judgments of the topics."""
+    split: str | None = None
+    """For ``beir``: which qrels file."""
+    version: str | None = None
+    """What this state of the set is called; what the file says when unset."""
     min_relevance: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     levels: Annotated[tuple[Level, ...], Field(min_length=1, max_length=2)] = LEVELS
     """Which judgments count: chunk ids belong to one chunker, document ids to all."""
@@ -51,7 +60,7 @@ class EmbeddedBackend(Section):
 class Chunking(Section):
     """How a document is cut. Sizes are in tokens as :mod:`kebab_eval.engine.tokens` counts them."""
 
-    version: Literal["md-heading-v1"] = "md-heading-v1"
+    version: Literal["md-heading-v1", "md-heading-v2", "fixed-window-v1"] = "md-heading-v1"
     target_tokens: Annotated[int, Field(ge=10, le=100_000)] = 200
     overlap_tokens: Annotated[int, Field(ge=0)] = 40
 

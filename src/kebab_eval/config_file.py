@@ -28,7 +28,9 @@ _ENV = re.compile(r"\$\{env:([^}]*)(\}?)")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # User and password of an address, unless they are a reference.
 USER_INFO = re.compile(r"(?<=://)(?![^/?#\s]*\$\{env:)[^/?#\s]*@")
-_PATH_KEYS = frozenset({("golden", "path"), ("backend", "corpus"), ("backend", "cache")})
+_PATH_KEYS = frozenset(
+    {("golden", "path"), ("golden", "qrels"), ("backend", "corpus"), ("backend", "cache")}
+)
 # Sections whose keys depend on their type.
 _TYPED = frozenset({"backend", "rerank", "answer"})
 # Every record, link and report carries these, so that no secret can stand there.

@@ -30,10 +30,12 @@ class Fault:
         place: ``file:line:column``, ``file``, or an option such as ``-S fusion.rrf_k``; empty when
             the fault has no place.
         message: what was found, what is allowed and what to do, in one line.
+        code: the short name of the kind of fault, where a linter tells it (``unknown-field``).
     """
 
     place: str
     message: str
+    code: str = ""
 
     def __str__(self) -> str:
         text = f"{self.place}: {self.message}" if self.place else self.message

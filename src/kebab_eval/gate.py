@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kebab_eval.comparability import Difference
-from kebab_eval.comparison import Comparison
+from kebab_eval.comparison import ChunkerMatch, Comparison
 from kebab_eval.gate_rules import PAIRED_COUNTS, Rule, check_scopes, with_defaults
 from kebab_eval.metrics import evaluate_run
 from kebab_eval.metrics.slices import slice_values
@@ -171,7 +171,7 @@ def judge(
         _Side(baseline, names) if baseline is not None and not not_comparable else None,
         None if comparison is None else {row.query_id: row.kind for row in comparison.per_query},
         "the two cannot be compared" if not_comparable else "no baseline was given",
-        comparison is not None and comparison.chunker_version_match != "same",
+        "same" if comparison is None else comparison.chunker_version_match,
     )
     tested = sum(rule.require == "significant" for rule in rules)
     results = [gate.result(rule, max(1, tested)) for rule in rules]
@@ -256,16 +256,15 @@ class _Gate:
     baseline: _Side | None
     kinds: Mapping[str, str] | None
     why_not: str
-    two_chunkers: bool = False
+    match: ChunkerMatch = "same"
 
     def result(self, rule: Rule, tested: int) -> RuleResult:
         """Return what a rule comes to, its verdict still open."""
         if rule.relative and self.baseline is None:
             said = f"it needs a comparison with the baseline, and {self.why_not}"
             return RuleResult(rule, "undecided", said)
-        if rule.relative and self.two_chunkers and rule.subject.endswith("_chunk"):
-            said = "the chunkers differ, so that chunks cannot be compared; take the same with _doc"
-            return RuleResult(rule, "undecided", said)
+        if rule.relative and rule.subject.endswith("_chunk") and (why := self.unmatched(rule)):
+            return RuleResult(rule, "undecided", why)
         readings = [self.reading(rule, value) for value in self.slice_names(rule)]
         measured = [r for r in readings if r.value is not None and r.bound is not None]
         if not measured:
@@ -287,6 +286,17 @@ class _Gate:
             missed=not rule.holds(value, bound),
         )
         return _tested(result, worst.slack, len(measured), tested)
+
+    def unmatched(self, rule: Rule) -> str:
+        """Return why a metric of chunks cannot be compared, or an empty text."""
+        if self.match == "fallback_doc":
+            return "the chunkers differ, so that chunks cannot be compared; take the same with _doc"
+        if self.match == "span" and not rule.subject.startswith(("hit_", "mrr_")):
+            return (
+                "the chunkers differ and cut another number of chunks from the same spans; take "
+                "hit, mrr or span_recall_at_10, which compare, or the same with _doc"
+            )
+        return ""
 
     def slice_names(self, rule: Rule) -> Sequence[str | None]:
         if rule.field is None:

@@ -39,11 +39,97 @@ class Judgments:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """A passage of a document that answers a query: truth that no chunker makes invalid.
+
+    Either ``quote`` is given, the passage's own words, or ``start`` and ``end``, characters of the
+    document's text as the system under test lists it (both, when the offsets say which of several
+    places of the quote is meant), or ``section``.
+
+    Args:
+        doc: id of the document.
+        quote: the words; matched as :mod:`kebab_eval.golden.spans` says.
+        occurrence: which place of the quote is meant, from 1; None means every place.
+        before, after: words that stand directly before and behind the quote, to tell places apart.
+        section: a heading of the document, by its text or slug: all that stands under it.
+        grade: of each chunk that holds it.
+        chunk_ids: the chunks of this run's chunker that hold it, in the document's order, once it
+            is resolved; None before. No part of its meaning.
+        place: the ``file:line:column`` where it stands; no part of its meaning.
+    """
+
+    doc: str
+    quote: str = ""
+    occurrence: int | None = None
+    before: str = ""
+    after: str = ""
+    start: int | None = None
+    end: int | None = None
+    section: str = ""
+    grade: float = 1.0
+    chunk_ids: tuple[str, ...] | None = None
+    place: str = ""
+
+    def meaning(self) -> dict[str, Any]:
+        """Return what it says as plain data, without what is at its default."""
+        given = {
+            "doc": self.doc,
+            "quote": self.quote or None,
+            "occurrence": self.occurrence,
+            "before": self.before or None,
+            "after": self.after or None,
+            "start": self.start,
+            "end": self.end,
+            "section": self.section or None,
+            "grade": None if self.grade == 1 else self.grade,
+        }
+        return {key: value for key, value in given.items() if value is not None}
+
+    def to_json(self) -> dict[str, Any]:
+        resolved = {} if self.chunk_ids is None else {"chunk_ids": list(self.chunk_ids)}
+        return {**self.meaning(), **resolved}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Span:
+        chunk_ids = data.get("chunk_ids")
+        return cls(
+            doc=str(data["doc"]),
+            quote=str(data.get("quote", "")),
+            occurrence=_whole_or_none(data.get("occurrence")),
+            before=str(data.get("before", "")),
+            after=str(data.get("after", "")),
+            start=_whole_or_none(data.get("start")),
+            end=_whole_or_none(data.get("end")),
+            section=str(data.get("section", "")),
+            grade=float(data.get("grade", 1)),
+            chunk_ids=None if chunk_ids is None else tuple(map(str, chunk_ids)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryJudgments:
+    """The document ids of a Document Server v0.1 case, which its old scores are computed from.
+
+    Args:
+        relevant: every relevant document.
+        top3: those that must be among the first three hits; they are relevant too.
+    """
+
+    relevant: frozenset[str] = frozenset()
+    top3: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class GoldenQuery:
     """One entry of a golden set.
 
     ``place`` is the ``file:line:column`` where it stands; it is no part of its meaning.
-    ``tags`` holds every other field that a slice may be cut by.
+    ``tags`` holds every other field that a slice may be cut by. ``notes`` are the judge's reasons,
+    which change no score and are no part of its meaning either.
+
+    A query with ``spans`` is judged at chunk level by them alone: its judged chunks are those that
+    hold a span, and are found anew for each run's chunker. ``v01`` holds the binary judgments of a
+    Document Server set, None for all others.
     """
 
     query_id: str
@@ -58,16 +144,48 @@ class GoldenQuery:
     must_contain: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=_empty)
+    spans: tuple[Span, ...] = ()
+    v01: BinaryJudgments | None = None
+    notes: str = ""
     place: str = ""
 
     @property
     def should_refuse(self) -> bool:
         """No answer is the right answer: so declared, or nothing at all is expected."""
-        nothing_expected = not (self.judgments.chunk or self.judgments.doc or self.must_contain)
-        return self.failure_expected or nothing_expected
+        judged = self.judgments.chunk or self.judgments.doc or self.spans
+        return self.failure_expected or not (judged or self.must_contain)
+
+    def meaning(self) -> dict[str, Any]:
+        """Return what it asks and expects as plain data: what the digest is taken over.
+
+        Where spans say which chunks are relevant, the chunk ids belong to one chunker and say
+        nothing more.
+        """
+        data = self.to_json()
+        data.pop("notes", None)
+        if self.spans:
+            data["judgments"]["chunk"] = {}
+            data["spans"] = sorted(
+                (span.meaning() for span in self.spans),
+                key=lambda span: [(key, str(value)) for key, value in sorted(span.items())],
+            )
+        return data
 
     def to_json(self) -> dict[str, Any]:
-        """Return its meaning as plain data, every mapping and set in sorted order."""
+        """Return it as plain data, every mapping and set in sorted order.
+
+        ``spans``, ``v01`` and ``notes`` have a key only where there is something to say.
+        """
+        further: dict[str, Any] = {}
+        if self.spans:
+            further["spans"] = [span.to_json() for span in self.spans]
+        if self.v01 is not None:
+            further["v01"] = {
+                "relevant": sorted(self.v01.relevant),
+                "top3": sorted(self.v01.top3),
+            }
+        if self.notes:
+            further["notes"] = self.notes
         return {
             "query_id": self.query_id,
             "query": self.query,
@@ -83,11 +201,12 @@ class GoldenQuery:
             "must_contain": sorted(self.must_contain),
             "forbidden": sorted(self.forbidden),
             "tags": dict(sorted(self.tags.items())),
+            **further,
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> GoldenQuery:
-        judgments = data["judgments"]
+        judgments, v01 = data["judgments"], data.get("v01")
         return cls(
             query_id=str(data["query_id"]),
             query=str(data["query"]),
@@ -101,6 +220,11 @@ class GoldenQuery:
             must_contain=tuple(data["must_contain"]),
             forbidden=tuple(data["forbidden"]),
             tags=dict(data["tags"]),
+            spans=tuple(Span.from_json(span) for span in data.get("spans", ())),
+            v01=None
+            if v01 is None
+            else BinaryJudgments(frozenset(v01["relevant"]), frozenset(v01["top3"])),
+            notes=str(data.get("notes", "")),
         )
 
 
@@ -108,7 +232,8 @@ class GoldenQuery:
 class GoldenSet:
     """The evaluation set: its queries in file order, its name, version, and digest of its meaning.
 
-    ``min_relevance`` is the grade from which an item is relevant for the binary metrics.
+    ``min_relevance`` is the grade from which an item is relevant for the binary metrics. ``format``
+    is the name of the golden format that it was read from.
     """
 
     name: str
@@ -117,6 +242,42 @@ class GoldenSet:
     queries: tuple[GoldenQuery, ...]
     min_relevance: float = 1
     path: str = ""
+    format: str = "kebab"
+
+    @property
+    def linear_gain(self) -> bool:
+        """Whether a grade is a gain already: so are fractional ones (``gain: 0.5``)."""
+        return any(
+            not float(grade).is_integer()
+            for query in self.queries
+            for level in LEVELS
+            for grade in query.judgments.at(level).values()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk as its system lists it.
+
+    ``start`` and ``end`` are characters of the document's text, where the system tells them.
+    """
+
+    chunk_id: str
+    doc_id: str
+    text: str
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a system holds: its chunks in reading order, and its documents' texts by id.
+
+    A system that lists chunks without document texts leaves ``documents`` empty.
+    """
+
+    passages: tuple[Passage, ...]
+    documents: Mapping[str, str] = field(default_factory=_empty)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +376,10 @@ def _numbers(data: Mapping[str, Any] | None) -> dict[str, float]:
 
 def _text_or_none(value: Any) -> str | None:
     return None if value is None else str(value)
+
+
+def _whole_or_none(value: Any) -> int | None:
+    return None if value is None else int(value)
 
 
 @dataclass(frozen=True, slots=True)

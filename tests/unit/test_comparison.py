@@ -14,7 +14,7 @@ import pytest
 
 from kebab_eval.comparison import compare
 from kebab_eval.errors import MetricError, NotComparableError, UsageError
-from kebab_eval.records import EvalRun, GoldenQuery, Judgments
+from kebab_eval.records import EvalRun, GoldenQuery, Judgments, Span
 
 JudgedRun = Callable[..., EvalRun]
 
@@ -148,6 +148,68 @@ def test_two_chunkers_are_matched_by_document(judged_run: JudgedRun) -> None:
     assert [item.movement for item in found.per_query[0].items] == ["up", "left"]
     with pytest.raises(NotComparableError, match="baseline v1, candidate v2"):
         compare(before, after, strict_chunker_version=True)
+
+
+def _spanned(doc: str, *chunk_ids: str) -> GoldenQuery:
+    """A query with one span, resolved to the chunks of one chunker."""
+    return GoldenQuery(
+        "q1",
+        "t",
+        Judgments(chunk=dict.fromkeys(chunk_ids, 1.0), doc={doc: 1.0}),
+        spans=(Span(doc, "the answer", chunk_ids=chunk_ids),),
+    )
+
+
+def test_two_chunkers_are_matched_by_the_spans_that_their_chunks_hold(
+    judged_run: JudgedRun,
+) -> None:
+    # The second chunker's windows overlap, so that two of them hold the span.
+    before = judged_run("a", [_spanned("d", "d#1")], {"q1": ["d#0", "x#c", "d#1"]})
+    after = judged_run(
+        "b",
+        [_spanned("d", "d#w2", "d#w3")],
+        {"q1": ["x#w", "d#w3", "d#w2"]},
+        system={"chunker_version": "v2"},
+    )
+    found = compare(before, after, strict_chunker_version=True)  # nothing falls back to documents
+    assert found.chunker_version_match == "span"
+    assert (found.per_query[0].level, found.per_query[0].note) == ("chunk", "rank 3→2")
+    assert found.deltas["mrr_at_10_chunk"].delta == pytest.approx(1 / 2 - 1 / 3)
+    assert found.deltas["span_recall_at_10"].baseline == 1.0
+    assert not {"recall_at_10_chunk", "ndcg_at_10_chunk"} & found.deltas.keys()
+    # d#1 and d#w3 hold the same span: they are one item, which moved up.
+    assert [(item.chunk_id, item.movement) for item in found.per_query[0].items] == [
+        ("x#w", "up"),
+        ("d#w3", "up"),
+        ("d#0", "left"),
+    ]
+    assert "matched by the spans" in " ".join(found.notes)
+
+
+def test_documents_stand_in_where_no_span_exists(judged_run: JudgedRun) -> None:
+    plain = GoldenQuery("q2", "t", Judgments(doc={"e": 1.0}))
+    before = judged_run("a", [_spanned("d", "d#1"), plain], {"q1": ["d#1"], "q2": ["x#c", "e#c"]})
+    after = judged_run(
+        "b",
+        [_spanned("d", "d#w"), plain],
+        {"q1": ["d#w"], "q2": ["e#w"]},
+        system={"chunker_version": "v2"},
+    )
+    found = compare(before, after)
+    assert [(line.level, line.note) for line in found.per_query] == [
+        ("chunk", "rank 1"),
+        ("doc", "rank 2→1"),
+    ]
+    assert "1 queries are matched by the spans that the chunks hold and 1 by document" in " ".join(
+        found.notes
+    )
+
+
+def test_other_sizes_of_one_chunker_are_other_chunks(judged_run: JudgedRun) -> None:
+    small, large = ({"chunking": {"target_tokens": size}} for size in (100, 200))
+    before = judged_run("a", KEBAB[:1], {"q1": ["doc-1#a"]}, config=small)
+    after = judged_run("b", KEBAB[:1], {"q1": ["doc-1#b"]}, config=large)
+    assert compare(before, after).chunker_version_match == "fallback_doc"
 
 
 def test_a_primary_metric_of_chunks_falls_back_too(judged_run: JudgedRun) -> None:
@@ -324,7 +386,7 @@ def test_an_unknown_corpus_is_no_difference(judged_run: JudgedRun) -> None:
     assert compare(_docs(judged_run, "a", (2,)), unknown).comparable
 
 
-def test_two_golden_sets_pair_over_shared_ids_with_their_own_judgments(
+def test_two_golden_sets_are_judged_by_the_candidates_and_split(
     judged_run: JudgedRun,
 ) -> None:
     old = [GoldenQuery(q, "t", Judgments(doc={"d": 1.0})) for q in ("both", "gone")]
@@ -335,12 +397,42 @@ def test_two_golden_sets_pair_over_shared_ids_with_their_own_judgments(
     before = judged_run("a", old, {"both": ["d#c", "e#c"], "gone": ["d#c"]})
     after = judged_run("b", new, {"both": ["d#c", "e#c"], "new": ["d#c"]}, digest="d2")
     found = compare(before, after, allow=["golden"])
-    assert [(line.query_id, line.note) for line in found.per_query] == [("both", "rank 1→2")]
-    assert found.deltas["ndcg_at_10_doc"].n == 1
+    # Both brought d and e in that order, so retrieval did nothing; that e is now the right one did.
+    assert [(line.query_id, line.note) for line in found.per_query] == [("both", "rank 2")]
+    assert found.deltas["ndcg_at_10_doc"].delta == 0
+    change = {one.metric: one for one in found.judgment_changes}["mrr_at_10_doc"]
+    # d at rank 1 was 1, e at rank 2 is 1/2; the same for either run.
+    assert (change.baseline_by_old, change.baseline_by_new) == (1.0, 0.5)
+    assert (change.candidate_by_old, change.candidate_by_new) == (1.0, 0.5)
+    assert (change.total, change.from_judgments, change.from_retrieval) == (-0.5, -0.5, 0.0)
+    assert change.n == 1
     said = " ".join(found.notes)
-    assert "paired over the 1 query ids that both hold" in said
-    assert "1 of them are judged differently" in said
+    assert "judged by the candidate's, over the 1 queries that both were asked" in said
+    assert "1 of them are judged differently now" in said
     assert "1 of 2 queries of a have no result in b" in said
+
+
+def test_the_two_parts_of_a_change_add_up_to_it(judged_run: JudgedRun) -> None:
+    old = [GoldenQuery("q", "t", Judgments(doc={"d": 1.0}))]
+    new = [GoldenQuery("q", "t", Judgments(doc={"d": 1.0, "e": 1.0}))]
+    before = judged_run("a", old, {"q": ["x#c", "d#c"]})
+    after = judged_run("b", new, {"q": ["e#c", "x#c", "d#c"]}, digest="d2")
+    found = compare(before, after, allow=["golden"], metrics=["mrr_at_10_doc"])
+    (change,) = found.judgment_changes
+    # a: d at 2, by either set 1/2. b: d at 3 by the old set 1/3, e at 1 by the new set 1.
+    assert change.total == pytest.approx(1 - 1 / 2)
+    assert change.from_judgments == pytest.approx(((1 / 2 - 1 / 2) + (1 - 1 / 3)) / 2)
+    assert change.from_retrieval == pytest.approx(((1 / 3 - 1 / 2) + (1 - 1 / 2)) / 2)
+    assert change.from_judgments + change.from_retrieval == pytest.approx(change.total)
+    assert found.deltas["mrr_at_10_doc"].delta == pytest.approx(1 - 1 / 2)  # both by the new set
+
+
+def test_a_query_in_other_words_is_not_the_same_query(judged_run: JudgedRun) -> None:
+    before = judged_run("a", [GoldenQuery("q", "old words", Judgments(doc={"d": 1.0}))], {"q": []})
+    after = judged_run(
+        "b", [GoldenQuery("q", "new words", Judgments(doc={"d": 1.0}))], {"q": []}, digest="d2"
+    )
+    assert compare(before, after, allow=["golden"]).per_query == ()
 
 
 # --- levers ---------------------------------------------------------------------------------

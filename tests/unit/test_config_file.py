@@ -20,6 +20,15 @@ from kebab_eval.config_file import (
 from kebab_eval.errors import ConfigError
 
 LEVELS = ["chunk", "doc"]
+GOLDEN = {
+    "format": "auto",
+    "map": None,
+    "qrels": None,
+    "split": None,
+    "version": None,
+    "min_relevance": None,
+    "levels": LEVELS,
+}
 BASE = "golden: g.yaml\nbackend: {corpus: c}\n"
 SECRET = "s3cr3t-value"  # noqa: S105
 
@@ -51,7 +60,7 @@ def test_defaults_fill_what_the_file_leaves_out() -> None:
     assert loaded.config.search.k == 10
     assert loaded.config.fusion.rrf_k == 60
     assert loaded.config.metrics.cutoffs == (1, 3, 5, 10)
-    assert loaded.snapshot["golden"] == {"path": "g.yaml", "min_relevance": None, "levels": LEVELS}
+    assert loaded.snapshot["golden"] == {**GOLDEN, "path": "g.yaml"}
 
 
 def test_a_snapshot_is_plain_json_and_writes_whole_numbers_as_people_do() -> None:
@@ -249,13 +258,13 @@ def test_the_short_form_of_golden_is_its_path() -> None:
 
 def test_what_is_merged_into_the_short_form_keeps_the_path() -> None:
     golden = load(BASE, ["golden.min_relevance=2"]).snapshot["golden"]
-    assert golden == {"path": "g.yaml", "min_relevance": 2, "levels": LEVELS}
+    assert golden == {**GOLDEN, "path": "g.yaml", "min_relevance": 2}
 
 
 def test_the_short_form_replaces_the_long_one() -> None:
     Path("a.yaml").write_text("golden: {path: g.yaml, min_relevance: 2}\nbackend: {corpus: c}\n")
     golden = load("extends: a.yaml\ngolden: h.yaml\n").snapshot["golden"]
-    assert golden == {"path": "h.yaml", "min_relevance": None, "levels": LEVELS}
+    assert golden == {**GOLDEN, "path": "h.yaml"}
 
 
 def test_a_tag_called_type_does_not_replace_the_other_tags() -> None:

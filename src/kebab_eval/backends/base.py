@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from kebab_eval.records import Hit
+from kebab_eval.records import Hit, Listing
 
 Param = str | int | float | bool | None
 """The value of one snapshot parameter."""
@@ -93,6 +93,13 @@ class Backend(Protocol):
 
     def item_ids(self) -> ItemIds | None:
         """Return the ids that the system holds, or None when it has no listing; no I/O."""
+        ...
+
+    def list_chunks(self) -> Listing | None:
+        """Return the system's chunks with their texts, or None when it cannot list them.
+
+        Spans of a golden set are resolved from it; without one, from the texts of the hits.
+        """
         ...
 
     async def close(self) -> None:

@@ -14,6 +14,7 @@ from kebab_eval.engine.corpus import read_corpus
 from kebab_eval.engine.embedding import EMBEDDERS
 from kebab_eval.engine.search import INDEX_VERSION, SCORE_KINDS, Engine, EngineConfig, SearchResult
 from kebab_eval.errors import BackendError, KebabEvalError
+from kebab_eval.records import Listing, Passage
 
 CACHE_FOLDER = ".kebab_eval_cache"
 
@@ -63,6 +64,14 @@ class EmbeddedBackend:
     def item_ids(self) -> ItemIds:
         chunks = frozenset(chunk.chunk_id for chunk in self._engine.chunks)
         return ItemIds(chunks, frozenset(doc.doc_id for doc in self._engine.corpus.documents))
+
+    def list_chunks(self) -> Listing:
+        passages = (
+            Passage(chunk.chunk_id, chunk.doc_id, chunk.text, chunk.start, chunk.end)
+            for chunk in self._engine.chunks
+        )
+        documents = {doc.doc_id: doc.text for doc in self._engine.corpus.documents}
+        return Listing(tuple(passages), documents)
 
     async def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)

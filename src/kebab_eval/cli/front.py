@@ -32,6 +32,12 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "report": ("kebab_eval.cli.report:report", "Print one run as json, md, html or csv."),
         "ui": ("kebab_eval.cli.ui:ui", "Start the MLflow UI on the right store."),
     },
+    "Golden sets": {
+        "golden": (
+            "kebab_eval.cli.golden:golden",
+            "Lint, compare, convert golden sets; keep their truth valid when the chunker changes.",
+        ),
+    },
     "Set up": {
         "init": ("kebab_eval.cli.init:init", "Write a small starting project."),
         "doctor": ("kebab_eval.cli.doctor:doctor", "Say what is installed, reachable, and wrong."),

@@ -1,20 +1,21 @@
-"""The chunker ``md-heading-v1``: sections by heading, packed from whole blocks.
+"""The chunkers ``md-heading-v1`` and ``-v2``: sections by heading, packed from whole blocks.
 
 - A heading opens a section; what stands before the first heading is a section of its own. A heading
   with nothing under it goes with the section that follows (at the end of a document: with the one
   before).
 - The blocks of a section are packed into chunks of up to ``target_tokens``. A list or a quote above
   the target is cut between its items, a paragraph above it between its sentences. Code, tables,
-  HTML
-  and single sentences stay whole however long they are: half a table or half a function is worse
-  evidence than a long chunk.
+  HTML and single sentences stay whole in v1, however long they are: half a table or half a function
+  is worse evidence than a long chunk. v2 cuts them too, because an encoder reads no more than its
+  window: between lines, a line above the target between words, a word above it between characters.
 - A chunk that continues a section repeats the end of the one before: whole blocks, items or
   sentences, up to ``overlap_tokens``, and only as far as the chunk stays within the target.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from kebab_eval.config import Chunking
@@ -42,12 +43,30 @@ class _Unit:
     resumes: tuple[int, ...]
 
 
+_Cut = Callable[[str, Block, int], list[_Unit]]
+
+_LINE = re.compile(r"[^\n]*[^\s][^\n]*")
+_WORD = re.compile(r"\S+")
+
+
 def md_heading_v1(document: Document, chunking: Chunking) -> list[Piece]:
     """Return the pieces of a document in reading order; empty for one without text."""
+    return _pieces(document, chunking, _units)
+
+
+def md_heading_v2(document: Document, chunking: Chunking) -> list[Piece]:
+    """Return the pieces of a document in reading order, none above the target but by its headings.
+
+    What v1 keeps within the target is cut as v1 does it.
+    """
+    return _pieces(document, chunking, _short_units)
+
+
+def _pieces(document: Document, chunking: Chunking, cut: _Cut) -> list[Piece]:
     pieces: list[Piece] = []
     for section in _sections(document.markdown.blocks):
         if section.blocks:
-            pieces.extend(_pack(document.text, section, chunking))
+            pieces.extend(_pack(document.text, section, chunking, cut))
             continue
         start, end = section.headings[0].start, section.headings[-1].end
         if pieces:
@@ -71,15 +90,14 @@ def _sections(blocks: tuple[Block, ...]) -> Iterator[_Section]:
             yield section
             section = _Section(path, [block])
         else:
-            section = _Section(path, [*section.headings, block])
+            section.heading_path = path
+            section.headings.append(block)
     if section.blocks or section.headings:
         yield section
 
 
-def _pack(text: str, section: _Section, chunking: Chunking) -> Iterator[Piece]:
-    units = [
-        unit for block in section.blocks for unit in _units(text, block, chunking.target_tokens)
-    ]
+def _pack(text: str, section: _Section, chunking: Chunking, cut: _Cut) -> Iterator[Piece]:
+    units = [unit for block in section.blocks for unit in cut(text, block, chunking.target_tokens)]
     if section.headings:  # a heading is never a chunk of its own
         start = section.headings[0].start
         tokens = count_tokens(text[start : units[0].start]) + units[0].tokens
@@ -124,6 +142,32 @@ def _units(text: str, block: Block, target: int) -> list[_Unit]:
         return [unit for child in block.children for unit in _units(text, child, target)]
     resumes = tuple(child.start for child in block.children) or (block.start,)
     return [_Unit(block.start, block.end, tokens, resumes)]
+
+
+def _short_units(text: str, block: Block, target: int) -> list[_Unit]:
+    units = []
+    for unit in _units(text, block, target):
+        if unit.tokens <= target:
+            units.append(unit)
+        else:
+            units += [_unit(text, *span) for span in cut_spans(text, unit.start, unit.end, target)]
+    return units
+
+
+def cut_spans(text: str, start: int, end: int, target: int) -> Iterator[tuple[int, int]]:
+    """Yield spans of at most ``target`` tokens: lines, else words, else characters."""
+    for pattern in (_LINE, _WORD):
+        parts = [match.span() for match in pattern.finditer(text, start, end)]
+        if len(parts) > 1:
+            for part in parts:
+                if count_tokens(text[slice(*part)]) <= target:
+                    yield part
+                else:
+                    yield from cut_spans(text, *part, target)
+            return
+    # A token is at least one character of one word, so this many never hold more.
+    for place in range(start, end, target):
+        yield place, min(place + target, end)
 
 
 def _unit(text: str, start: int, end: int) -> _Unit:

@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kebab_eval.errors import Fault, GoldenError, UsageError, nearest
-from kebab_eval.golden import kebab
 from kebab_eval.golden.entries import Entry
+from kebab_eval.golden.registry import Parsed, ReadOptions, parse_golden
 from kebab_eval.records import LEVELS, GoldenQuery, GoldenSet, Judgments, Level
 from kebab_eval.redaction import redact
-from kebab_eval.yaml_source import parse_yaml, read_text
 
 _MANY = 5  # missing chunk ids, from which on a common cause is looked for
 _HINTS_AT_MOST = 30
@@ -30,42 +29,55 @@ class LoadedGolden:
 
 
 def load_golden(
-    path: Path, min_relevance: float | None = None, levels: Collection[Level] = LEVELS
+    path: Path,
+    min_relevance: float | None = None,
+    levels: Collection[Level] = LEVELS,
+    options: ReadOptions | None = None,
 ) -> LoadedGolden:
     """Read and check a golden file.
 
     Args:
-        min_relevance: the grade from which an item is relevant; None takes the format's own (1).
+        min_relevance: the grade from which an item is relevant; None takes the format's own.
         levels: the levels whose judgments count; the others are left out.
+        options: its format and what that needs; None finds out.
 
     Raises:
         GoldenError: with every fault of the file, each at its ``file:line:column``.
     """
-    source = str(path)
-    root = parse_yaml(read_text(path, GoldenError, "golden set"), source, GoldenError)
-    if root is None or root.is_null or (root.kind == "list" and not root.value):
-        raise GoldenError(Fault(source, "golden set is empty; it needs at least one query"))
-    faults: list[Fault] = []
-    entries = kebab.parse_entries(root, faults)
-    faults += _duplicate_ids(entries)
-    faults += _disagreeing_groups(entries)
-    entries = [_at_levels(entry, levels, faults) for entry in entries]
+    parsed, faults = parse_golden(path, options)
+    faults += structure_faults(parsed)
+    entries = [_at_levels(entry, levels, faults) for entry in parsed.entries]
     if faults:
-        raise GoldenError(_in_file_order(faults))
+        raise GoldenError(in_file_order(faults))
+    return as_loaded(path, parsed, entries, min_relevance)
+
+
+def as_loaded(
+    path: Path, parsed: Parsed, entries: Sequence[Entry], min_relevance: float | None = None
+) -> LoadedGolden:
+    """Return the golden set of entries that are known to be sound."""
     queries = tuple(entry.query for entry in entries)
     golden = GoldenSet(
         name=redact(path.stem),
-        version="1",
+        version=parsed.version,
         digest=digest(queries),
         queries=queries,
-        min_relevance=1 if min_relevance is None else min_relevance,
-        path=source,
+        min_relevance=parsed.min_relevance if min_relevance is None else min_relevance,
+        path=str(path),
+        format=parsed.format,
     )
     return LoadedGolden(golden, tuple(entries))
 
 
+def structure_faults(parsed: Parsed) -> list[Fault]:
+    """Return what is wrong between the entries: ids that stand twice, groups that disagree."""
+    return [*_duplicate_ids(parsed.entries), *_disagreeing_groups(parsed.entries)]
+
+
 def check_ids(loaded: LoadedGolden, chunks: Collection[str] | None, docs: Collection[str]) -> None:
     """Hold every expected id against what the system has.
+
+    The chunk ids of a query with spans are left alone: its spans say which chunks are meant.
 
     Args:
         chunks: the chunk ids of the system, NFC; None where it cannot list them.
@@ -80,6 +92,7 @@ def check_ids(loaded: LoadedGolden, chunks: Collection[str] | None, docs: Collec
         for entry in loaded.entries
         for (level, item), place in entry.id_places.items()
         if (ids := known[level]) is not None and item not in ids
+        if not (level == "chunk" and entry.query.spans)
     ]
     if not missing:
         return
@@ -92,21 +105,27 @@ def check_ids(loaded: LoadedGolden, chunks: Collection[str] | None, docs: Collec
             hint = _nearest_id(item, ids, level)
             comparisons += len(ids)
         kind = "chunk" if level == "chunk" else "document"
-        faults.append(Fault(place, f"{kind} {item!r} is not in the corpus{hint}"))
-    raise GoldenError([*_in_file_order(faults), *_other_chunks(loaded, missing)])
+        faults.append(Fault(place, f"{kind} {item!r} is not in the corpus{hint}", "unknown-id"))
+    raise GoldenError([*in_file_order(faults), *_other_chunks(loaded, missing)])
 
 
 def _other_chunks(
     loaded: LoadedGolden, missing: Sequence[tuple[str, Level, str]]
 ) -> Iterator[Fault]:
     """Say what most missing chunk ids have in common: they are another chunker's."""
-    named = sum(level == "chunk" for entry in loaded.entries for level, _ in entry.id_places)
+    named = sum(
+        level == "chunk"
+        for entry in loaded.entries
+        if not entry.query.spans
+        for level, _ in entry.id_places
+    )
     unknown = sum(level == "chunk" for _, level, _ in missing)
     if unknown >= _MANY and unknown * 2 > named:
         yield Fault(
             loaded.golden.path,
             f"{unknown} of {named} chunk ids belong to other chunk settings than this config's; "
-            "to judge by documents alone, add -S golden.levels=[doc]",
+            "spans are true for all of them ('kebab-eval golden anchor' writes them with the old "
+            "config); to judge by documents alone, add -S golden.levels=[doc]",
         )
 
 
@@ -151,19 +170,22 @@ def select(golden: GoldenSet, limit: int | None = None, query_ids: Sequence[str]
 
 def digest(queries: Iterable[GoldenQuery]) -> str:
     """Return 32 hex digits over what the queries mean: not their order, layout, or comments."""
-    meanings = sorted(json.dumps(query.to_json(), ensure_ascii=True) for query in queries)
+    meanings = sorted(json.dumps(query.meaning(), ensure_ascii=True) for query in queries)
     return hashlib.sha256("\n".join(meanings).encode()).hexdigest()[:32]
 
 
 def _at_levels(entry: Entry, levels: Collection[Level], faults: list[Fault]) -> Entry:
-    judgments = entry.query.judgments
+    query = entry.query
+    judgments = query.judgments
+    spans = query.spans if "chunk" in levels else ()
     kept = Judgments(**{level: judgments.at(level) for level in LEVELS if level in levels})
-    if (judgments.chunk or judgments.doc) and not (kept.chunk or kept.doc):
+    judged = judgments.chunk or judgments.doc or query.spans
+    if judged and not (kept.chunk or kept.doc or spans):
         # Without this it would count as a query that nothing answers.
-        message = f"{entry.query.query_id!r} is judged at no level of golden.levels"
-        faults.append(Fault(entry.query.place, message))
+        message = f"{query.query_id!r} is judged at no level of golden.levels"
+        faults.append(Fault(query.place, message, "unjudged"))
     places = {key: place for key, place in entry.id_places.items() if key[0] in levels}
-    return Entry(replace(entry.query, judgments=kept), places)
+    return replace(entry, query=replace(query, judgments=kept, spans=spans), id_places=places)
 
 
 def _duplicate_ids(entries: Sequence[Entry]) -> list[Fault]:
@@ -177,7 +199,7 @@ def _duplicate_ids(entries: Sequence[Entry]) -> list[Fault]:
                 message = (
                     f"id {query_id!r} stands twice (first at {first[query_id]}); ids are unique"
                 )
-                faults.append(Fault(entry.query.place, message))
+                faults.append(Fault(entry.query.place, message, "duplicate-id"))
             first.setdefault(query_id, entry.query.place)
     return faults
 
@@ -197,7 +219,7 @@ def _disagreeing_groups(entries: Sequence[Entry]) -> list[Fault]:
                 f"{head.query_id!r} ({head.place}) expects {_listed(head)}; "
                 "the members of a group expect the same documents"
             )
-            faults.append(Fault(query.place, message))
+            faults.append(Fault(query.place, message, "group"))
     return faults
 
 
@@ -205,9 +227,9 @@ def _listed(query: GoldenQuery) -> str:
     return ", ".join(sorted(query.judgments.doc)) or "no document"
 
 
-def _in_file_order(faults: Iterable[Fault]) -> list[Fault]:
-    def order(fault: Fault) -> tuple[int, int]:
-        line, column = fault.place.rsplit(":", 2)[1:]
-        return int(line), int(column)
+def in_file_order(faults: Iterable[Fault]) -> list[Fault]:
+    def order(fault: Fault) -> tuple[int, ...]:
+        # A format of several files has places in each; without a line it is about the whole.
+        return tuple(int(part) for part in fault.place.split(":")[-2:] if part.isdecimal())
 
     return sorted(faults, key=order)

@@ -13,6 +13,7 @@ from kebab_eval.errors import MetricError
 from kebab_eval.metrics.ranktable import FloatArray, RankTable, first_places, from_places
 from kebab_eval.metrics.registry import Metric, default_registry
 from kebab_eval.metrics.slices import slice_means
+from kebab_eval.metrics.spans import span_recall
 from kebab_eval.records import LEVELS, GoldenQuery, GoldenSet, Level, QueryResult
 from kebab_eval.stats import mean_intervals
 
@@ -20,7 +21,7 @@ AGGREGATE_SCHEMA = "kebab_eval.aggregate.v1"
 DEFAULT_CUTOFFS = (1, 3, 5, 10)
 
 #: Values of a query that do not follow from its ranking alone.
-EMPTY, FAILURE = "empty_result", "failure_correct"
+EMPTY, FAILURE, SPANS = "empty_result", "failure_correct", "span_recall"
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,9 @@ def evaluate_run(
     """
     cutoffs = sorted(set(cutoffs))
     chosen = {metric.name: metric for metric in default_metrics(golden, cutoffs)}
-    chosen |= {metric.name: metric for metric in _further(metrics)}
+    further = _further(metrics)
+    chosen |= {metric.name: metric for metric in further if metric.level is not None}
+    span_cuts = {metric.cutoff for metric in further if metric.family.name == SPANS}
     places = _places(golden, results)
     queries = [golden.queries[place] for place in places]
     answered = [results[places[place]] for place in places]
@@ -107,6 +110,11 @@ def evaluate_run(
         for metric in chosen.values()
         if metric.level is not None
     }
+    if any(span.chunk_ids is not None for query in queries for span in query.spans):
+        span_cuts |= {*cutoffs}
+    asked = sorted(k for k in span_cuts if k is not None)
+    spans = span_recall(queries, answered, asked, golden.min_relevance)
+    values |= {f"{SPANS}_at_{k}": column for k, column in spans.items()}
     values[EMPTY] = np.array([_empty(result) for result in answered], dtype=np.float64)
     values[FAILURE] = np.array(
         [_failure(*pair) for pair in zip(queries, answered, strict=True)], dtype=np.float64
@@ -136,7 +144,7 @@ def evaluate_run(
 def _further(names: Sequence[str]) -> tuple[Metric, ...]:
     metrics = default_registry().parse_all(names)
     for metric in metrics:
-        computed = metric.name in (EMPTY, FAILURE)
+        computed = metric.family.name in (EMPTY, FAILURE, SPANS)
         if metric.level is None and not computed:
             kind = "has no ranking to follow from" if metric.family.kernel is None else ""
             wanted = f"say {metric.name}_chunk or {metric.name}_doc"

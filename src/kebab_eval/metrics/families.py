@@ -124,6 +124,14 @@ FAMILIES: tuple[Family, ...] = (
         binary.top3_hit,
     ),
     Family(
+        "span_recall",
+        "expected spans that a chunk of {k} hits holds / spans",
+        "docs/spans.md",
+        "queries with spans",
+        cut="required",
+        has_levels=False,
+    ),
+    Family(
         "empty_result",
         "1 if nothing came back",
         "kebab empty_result_rate",

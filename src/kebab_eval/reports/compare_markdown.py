@@ -16,6 +16,7 @@ def render_markdown(comparison: Comparison) -> str:
         [
             *_head(comparison),
             *_metrics(comparison),
+            *_judgments(comparison),
             *_slices(comparison),
             *_changed(comparison),
             *_config(comparison),
@@ -55,6 +56,29 @@ def _metrics(comparison: Comparison) -> list[str]:
         for delta in comparison.deltas.values()
     ]
     return ["## Metrics", "", *table([*header, "detectable", "n", ""], rows), ""]
+
+
+def _judgments(comparison: Comparison) -> list[str]:
+    if not comparison.judgment_changes:
+        return []
+    before, after = (escape(name) for name in words.labels(comparison))
+    rows = [
+        [
+            change.metric,
+            number(change.baseline_by_old),
+            number(change.baseline_by_new),
+            number(change.candidate_by_old),
+            number(change.candidate_by_new),
+            words.signed(change.total),
+            words.signed(change.from_judgments),
+            words.signed(change.from_retrieval),
+            str(change.n),
+        ]
+        for change in comparison.judgment_changes
+    ]
+    header = ["metric", *(f"{run}, {by} set" for run in (before, after) for by in ("old", "new"))]
+    header += ["records' change", "from judgments", "from retrieval", "n"]
+    return ["## Judgments or retrieval", "", *table(header, rows), ""]
 
 
 def _slices(comparison: Comparison) -> list[str]:

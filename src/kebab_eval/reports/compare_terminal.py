@@ -45,6 +45,10 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         say(text)
     console.print()
     _print_metrics(comparison, console)
+    if comparison.judgment_changes:
+        console.print()
+        for change in comparison.judgment_changes:
+            say(words.judgment_text(change))
     if comparison.slices:
         console.print()
         _print_slices(comparison, console)

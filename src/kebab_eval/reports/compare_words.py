@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kebab_eval.comparison import ALPHA, Comparison, Delta, ItemMove, QueryDelta, SliceDelta
+from kebab_eval.comparison import (
+    ALPHA,
+    Comparison,
+    Delta,
+    ItemMove,
+    JudgmentChange,
+    QueryDelta,
+    SliceDelta,
+)
 from kebab_eval.reports.summary import DASH, milliseconds, number, version_text
 
 Quote = Callable[[str], str]
@@ -222,6 +230,19 @@ def move_text(item: ItemMove) -> str:
 
 def rank_text(rank: int | None) -> str:
     return DASH if rank is None else str(rank)
+
+
+def judgment_text(change: JudgmentChange) -> str:
+    """Return how much of a metric's change comes from the judgments, and how much from retrieval.
+
+    The records show the total; the two parts add up to it.
+    """
+    return (
+        f"{change.metric} by the records {number(change.baseline_by_old)} → "
+        f"{number(change.candidate_by_new)}, {signed(change.total)}: "
+        f"{signed(change.from_judgments)} from changed judgments, "
+        f"{signed(change.from_retrieval)} from retrieval (n = {change.n})"
+    )
 
 
 def latency_text(comparison: Comparison) -> str:

@@ -155,6 +155,7 @@ def read_record(folder: Path) -> EvalRun:
             queries=queries,
             min_relevance=float(about["min_relevance"]),
             path=str(about["path"]),
+            format=str(about.get("format", "kebab")),
         )
     except _DAMAGE as reason:
         raise RecordError(f"{folder / RUN_FILE}: 'golden' is damaged ({_said(reason)})") from reason

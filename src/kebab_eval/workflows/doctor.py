@@ -80,7 +80,7 @@ def _extras() -> Iterator[Finding]:
 def _config(path: Path) -> tuple[list[Finding], str | None]:
     from kebab_eval.backends import open_backend
     from kebab_eval.config_file import load_config
-    from kebab_eval.golden import check_ids, load_golden
+    from kebab_eval.workflows.golden_source import held_against, read_golden
 
     try:
         config = load_config(path).config
@@ -89,7 +89,7 @@ def _config(path: Path) -> tuple[list[Finding], str | None]:
     findings = [Finding("ok", "config", f"{path} ({config.name})")]
     source, loaded = config.golden, None
     try:
-        loaded = load_golden(source.path, source.min_relevance, source.levels)
+        loaded = read_golden(source)
     except InputError as wrong:
         findings += [Finding("fail", "golden set", str(fault)) for fault in wrong.faults]
     try:
@@ -98,11 +98,9 @@ def _config(path: Path) -> tuple[list[Finding], str | None]:
         faults = wrong.faults if isinstance(wrong, InputError) else (wrong,)
         return findings + [Finding("fail", "system", str(f)) for f in faults], config.tracking.uri
     findings.append(_system(system))
-    known = system.item_ids()
     if loaded is not None:
         try:
-            if known is not None:
-                check_ids(loaded, known.chunks, known.docs)
+            held_against(loaded, system)
             detail = f"{len(loaded.golden.queries)} queries, every expected id is there"
             findings.append(Finding("ok", "golden set", detail))
         except InputError as wrong:

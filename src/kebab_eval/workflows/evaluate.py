@@ -20,7 +20,7 @@ from kebab_eval.backends import open_backend
 from kebab_eval.backends.base import Backend
 from kebab_eval.config_file import USER_INFO, LoadedConfig, load_config, portable_path
 from kebab_eval.errors import Interrupted, RecordError, TrackerError, UsageError
-from kebab_eval.golden import check_ids, load_golden, select
+from kebab_eval.golden import select
 from kebab_eval.levers import flatten
 from kebab_eval.records import EvalRun, GoldenSet, QueryResult
 from kebab_eval.reports import run_files
@@ -30,7 +30,8 @@ from kebab_eval.tracking.keys import TAG_GOLDEN
 from kebab_eval.tracking.run import TrackedRun, Tracker
 from kebab_eval.tracking.store import resolve_store
 from kebab_eval.workflows.fanout import fan_out
-from kebab_eval.workflows.judging import judge
+from kebab_eval.workflows.golden_source import held_against, read_golden
+from kebab_eval.workflows.judging import judge, settled
 from kebab_eval.workflows.provenance import git_state, versions
 
 # What stops a run: Ctrl-C, a polite kill, a terminal that closes (which Windows does not tell).
@@ -101,8 +102,8 @@ def evaluate(request: Request, progress: Progress = _silent, *, track: bool) -> 
     with _signals_raise():
         loaded = _read_config(request)
         source = loaded.config.golden
-        checked = load_golden(source.path, source.min_relevance, source.levels)
-        golden = select(checked.golden, request.limit, request.query_ids)
+        checked = read_golden(source)
+        select(checked.golden, request.limit, request.query_ids)  # an unknown id is told at once
         tracker = None
         if track:
             store = resolve_store(request.tracking_uri, loaded.config.tracking.uri)
@@ -110,9 +111,8 @@ def evaluate(request: Request, progress: Progress = _silent, *, track: bool) -> 
             tracker.begin()
         backend = open_backend(loaded.config)
         try:
-            known = backend.item_ids()
-            if known is not None:
-                check_ids(checked, known.chunks, known.docs)
+            checked = held_against(checked, backend)
+            golden = select(checked.golden, request.limit, request.query_ids)
             backend.prepare(lambda done, total: progress("indexing", done, total))
             prepared = _Prepared(loaded, golden, backend, len(checked.golden.queries))
             return _evaluate(prepared, request, tracker, progress)
@@ -163,16 +163,16 @@ def _evaluate(
             status = "KILLED"
         # Judging takes a second or two; a signal in it would leave answers that nobody judged.
         previous = _ignore_signals()
-        results, aggregate = judge(
-            prepared.golden, list(collected.values()), prepared.loaded.snapshot["metrics"]
-        )
+        answered = list(collected.values())
+        golden = settled(prepared.golden, answered)
+        results, aggregate = judge(golden, answered, prepared.loaded.snapshot["metrics"])
         if status == "FINISHED" and aggregate["failed_queries"] > config.execution.max_failed:
             status = "FAILED"
         writer.info["duration_s"] = round(time.perf_counter() - started, 3)
         run = EvalRun(
             {**writer.info, "status": status},
             prepared.loaded.snapshot,
-            prepared.golden,
+            golden,
             results,
             aggregate,
         )
@@ -239,6 +239,7 @@ def _ask_all(
 def _write(run: EvalRun, writer: spool.RecordWriter) -> None:
     """Write the judged record; it is whole before MLflow sees any of it."""
     writer.write_results(run.results)
+    writer.write(spool.GOLDEN_FILE, _golden_lines(run.golden))  # spans may be resolved only now
     for name, content in run_files(run).items():
         writer.write(name, content)
     writer.update(status=run.info["status"])
@@ -281,13 +282,16 @@ def _input_files(prepared: _Prepared) -> dict[str, str]:
 
     snapshot = prepared.loaded.snapshot
     text = yaml.safe_dump(snapshot, sort_keys=False, allow_unicode=True, width=100)
-    golden = "".join(spool.dump_line(q.to_json()) + "\n" for q in prepared.golden.queries)
     where = "# Relative paths here start at the working directory of the run.\n"
     return {
         "config.yaml": where + text,
         spool.CONFIG_FILE: spool.dump_json(snapshot),
-        spool.GOLDEN_FILE: golden,
+        spool.GOLDEN_FILE: _golden_lines(prepared.golden),
     }
+
+
+def _golden_lines(golden: GoldenSet) -> str:
+    return "".join(spool.dump_line(query.to_json()) + "\n" for query in golden.queries)
 
 
 def _run_info(prepared: _Prepared, request: Request) -> dict[str, Any]:
@@ -300,6 +304,7 @@ def _run_info(prepared: _Prepared, request: Request) -> dict[str, Any]:
             "digest": golden.digest,
             "path": prepared.loaded.snapshot["golden"]["path"],
             "queries": len(golden.queries),
+            "format": golden.format,
             "min_relevance": golden.min_relevance,
         },
         "lever": _lever(prepared.loaded),

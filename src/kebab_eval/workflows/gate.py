@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from kebab_eval.comparison import compare
+from kebab_eval.comparison import compare, on_common_ground
 from kebab_eval.errors import Fault, NotComparableError, RuleError, UsageError
 from kebab_eval.gate import GateVerdict, judge
 from kebab_eval.gate_file import load_rules
@@ -60,7 +60,7 @@ def run_gate(request: GateRequest) -> GateVerdict:
         comparison = compare(baseline, candidate, allow=request.allow)
     except NotComparableError as reason:
         return judge(rules, candidate, baseline, not_comparable=str(reason))
-    return judge(rules, candidate, baseline, comparison)
+    return judge(rules, candidate, on_common_ground(baseline, candidate), comparison)
 
 
 def _rules(request: GateRequest) -> list[Rule]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kebab_eval import metrics
+from kebab_eval.golden.anchors import resolve_from_hits
 from kebab_eval.records import EvalRun, GoldenSet, QueryResult
 
 
@@ -35,7 +36,15 @@ def judge(
     return results, scores.aggregate
 
 
+def settled(golden: GoldenSet, answered: Sequence[QueryResult]) -> GoldenSet:
+    """Return the golden set with the spans that no listing resolved, found in the hits' texts."""
+    if all(span.chunk_ids is not None for query in golden.queries for span in query.spans):
+        return golden
+    return resolve_from_hits(golden, answered)
+
+
 def judged(run: EvalRun) -> EvalRun:
     """Return a run whose record was cut off before it was judged, judged from its answers."""
-    results, aggregate = judge(run.golden, run.results, run.config["metrics"])
-    return replace(run, results=results, aggregate=aggregate)
+    golden = settled(run.golden, run.results)
+    results, aggregate = judge(golden, run.results, run.config["metrics"])
+    return replace(run, golden=golden, results=results, aggregate=aggregate)

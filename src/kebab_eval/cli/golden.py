@@ -1,0 +1,16 @@
+"""``kebab-eval golden``: what one does with golden sets; each command has a file of its own."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.group(
+    epilog="""\b
+Examples:
+  kebab-eval golden lint --config configs/base.yaml
+  kebab-eval golden diff old.yaml new.yaml
+"""
+)
+def golden() -> None:
+    """Lint, compare, convert golden sets; keep their truth valid when the chunker changes."""
