@@ -34,7 +34,7 @@ class GoldenSource(Section):
     """The golden set: where it is, how it is to be read, and what of it counts."""
 
     path: Path
-    format: Literal["auto", "kebab", "docserver", "beir", "trec", "mapped"] = "auto"
+    format: Literal["auto", "kebab", "docserver", "beir", "trec", "mapped", "jsonl"] = "auto"
     map: dict[str, str] | None = None
     """For ``mapped``: our field -> where it stands in the file's objects."""
     qrels: Path | None = None
@@ -55,6 +55,8 @@ class EmbeddedBackend(Section):
     corpus: Path
     cache: Path | None = None
     """Where vectors are kept between runs; ``.kebab_eval_cache`` beside the corpus when unset."""
+    document_ids: Path | None = None
+    """A YAML mapping from a note's path to the id that hits carry, for sets that name other ids."""
 
 
 class Chunking(Section):
@@ -134,6 +136,8 @@ class Metrics(Section):
 
     cutoffs: Annotated[tuple[Cutoff, ...], Field(min_length=1, max_length=20)] = (1, 3, 5, 10)
     primary: str = "ndcg_at_10_doc"
+    eval_version: Literal["v0.1", "v0.2", "both"] = "both"
+    """Which scores of a Document Server set are shown and logged."""
     seed: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")

@@ -29,7 +29,13 @@ _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # User and password of an address, unless they are a reference.
 USER_INFO = re.compile(r"(?<=://)(?![^/?#\s]*\$\{env:)[^/?#\s]*@")
 _PATH_KEYS = frozenset(
-    {("golden", "path"), ("golden", "qrels"), ("backend", "corpus"), ("backend", "cache")}
+    {
+        ("golden", "path"),
+        ("golden", "qrels"),
+        ("backend", "corpus"),
+        ("backend", "cache"),
+        ("backend", "document_ids"),
+    }
 )
 # Sections whose keys depend on their type.
 _TYPED = frozenset({"backend", "rerank", "answer"})

@@ -158,6 +158,27 @@ def parse_yaml(text: str, source: str, error: type[InputError]) -> Node | None:
         raise error(Fault(place, message)) from None
 
 
+class _Open:
+    """A mapping or list that is being filled; ``size`` counts its values, aliases unfolded."""
+
+    __slots__ = ("anchor", "key", "node", "size")
+
+    def __init__(self, node: Node, anchor: str | None) -> None:
+        self.node = node
+        self.anchor = anchor
+        self.size = 1
+        self.key: Node | None = None  # of a mapping, until its value comes
+
+    def attach(self, node: Node) -> None:
+        if self.node.kind == "list":
+            self.node.value.append(node)
+        elif self.key is None:
+            self.key = node
+        else:
+            self.node.value.append((self.key, node))
+            self.key = None
+
+
 class _Composer:
     def __init__(self, source: str, error: type[InputError]) -> None:
         self.source = source
@@ -167,78 +188,67 @@ class _Composer:
         self.faults: list[Fault] = []
 
     def compose(self, events: Iterator[Any]) -> Node | None:
+        """Return the root node. One loop with few calls: a golden set has some 400,000 events."""
         root: Node | None = None
-        open_nodes: list[tuple[Node, str | None, list[int]]] = []  # node, its anchor, its size
-        pending_keys: list[Node | None] = []
+        source = self.source
+        open_nodes: list[_Open] = []
+        parent: _Open | None = None
         anchors: dict[str, Node] = {}
         documents = 0
         for event in events:
-            if isinstance(event, yaml.DocumentStartEvent):
-                documents += 1
-                if documents > 1:
-                    self._fail(event, "a second document starts here; only one is allowed")
-                continue
-            if isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
-                node, anchor, size = open_nodes.pop()
-                pending_keys.pop()
+            kind = type(event)
+            if kind is yaml.ScalarEvent:
+                mark = event.start_mark
+                plain = not event.style and event.implicit[0]
+                node = Node("scalar", event.value, mark.line + 1, mark.column + 1, source, plain)
+                self.nodes += 1
+                if event.anchor:
+                    anchors[event.anchor] = node
+                if parent is None:
+                    root = node
+                else:
+                    parent.attach(node)
+                    self._count(event, parent, 1)
+            elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+                if len(open_nodes) >= MAX_DEPTH:
+                    self._fail(event, f"nested deeper than {MAX_DEPTH} levels")
+                mark = event.start_mark
+                is_mapping = kind is yaml.MappingStartEvent
+                node = Node(
+                    "mapping" if is_mapping else "list", [], mark.line + 1, mark.column + 1, source
+                )
+                self.nodes += 1
+                if parent is not None:
+                    parent.attach(node)
+                parent = _Open(node, event.anchor)
+                open_nodes.append(parent)
+            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                closed = open_nodes.pop()
+                node = closed.node
                 if node.kind == "mapping":
                     self._check_keys(node)
-                if anchor:
-                    anchors[anchor] = node
-                    self.sizes[id(node)] = size[0]
-                total = size[0]
+                if closed.anchor:
+                    anchors[closed.anchor] = node
+                    self.sizes[id(node)] = closed.size
                 if open_nodes:
-                    self._count(event, open_nodes[-1][2], total)
-                    continue
-                root = node
-                continue
-            if isinstance(event, yaml.AliasEvent):
+                    parent = open_nodes[-1]
+                    self._count(event, parent, closed.size)
+                else:
+                    parent, root = None, node
+            elif kind is yaml.AliasEvent:
                 aliased = anchors.get(str(event.anchor))
                 if aliased is None:
                     self._fail(event, f"alias *{event.anchor} has no anchor before it")
-                    continue
-                node, total = aliased, self.sizes.get(id(aliased), 1)
-            elif isinstance(event, yaml.ScalarEvent):
-                plain = event.style in (None, "") and event.implicit[0]
-                node, total = self._node("scalar", event.value, event, plain), 1
-                if event.anchor:
-                    anchors[event.anchor] = node
-            elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
-                if len(open_nodes) >= MAX_DEPTH:
-                    self._fail(event, f"nested deeper than {MAX_DEPTH} levels")
-                kind: Literal["mapping", "list"] = (
-                    "mapping" if isinstance(event, yaml.MappingStartEvent) else "list"
-                )
-                node, total = self._node(kind, [], event), 0
-            else:
-                continue
-            if open_nodes:
-                self._attach(node, open_nodes[-1][0], pending_keys)
-                self._count(event, open_nodes[-1][2], total)
-            elif node.kind == "scalar":
-                root = node
-            if node.kind != "scalar" and not isinstance(event, yaml.AliasEvent):
-                open_nodes.append((node, event.anchor, [1]))
-                pending_keys.append(None)
+                elif parent is not None:
+                    parent.attach(aliased)
+                    self._count(event, parent, self.sizes.get(id(aliased), 1))
+            elif kind is yaml.DocumentStartEvent:
+                documents += 1
+                if documents > 1:
+                    self._fail(event, "a second document starts here; only one is allowed")
         if self.faults:
             raise self.error(self.faults)
         return root
-
-    def _node(self, kind: Any, value: Any, event: Any, plain: bool = False) -> Node:
-        self.nodes += 1
-        if self.nodes > MAX_NODES:
-            self._fail(event, f"holds more than {MAX_NODES:,} values")
-        mark = event.start_mark
-        return Node(kind, value, mark.line + 1, mark.column + 1, self.source, plain)
-
-    def _attach(self, node: Node, parent: Node, pending_keys: list[Node | None]) -> None:
-        if parent.kind == "list":
-            parent.value.append(node)
-        elif pending_keys[-1] is None:
-            pending_keys[-1] = node
-        else:
-            parent.value.append((pending_keys[-1], node))
-            pending_keys[-1] = None
 
     def _check_keys(self, node: Node) -> None:
         seen: dict[str, Node] = {}
@@ -253,11 +263,13 @@ class _Composer:
             else:
                 seen[key.value] = key
 
-    def _count(self, event: Any, size: list[int], more: int) -> None:
-        size[0] += more
-        if size[0] > self.nodes + MAX_ALIASED:
+    def _count(self, event: Any, parent: _Open, more: int) -> None:
+        parent.size += more
+        if parent.size > self.nodes + MAX_ALIASED:
             message = f"expands to more than {MAX_ALIASED:,} values by its aliases; unfold them"
             self._fail(event, message)
+        if self.nodes > MAX_NODES:
+            self._fail(event, f"holds more than {MAX_NODES:,} values")
 
     def _fail(self, event: Any, message: str) -> None:
         mark = event.start_mark

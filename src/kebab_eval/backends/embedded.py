@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
 from kebab_eval.backends.base import ItemIds, Progress, SearchResponse, SystemInfo
 from kebab_eval.config import Config
 from kebab_eval.engine.corpus import read_corpus
+from kebab_eval.engine.document_ids import read_document_ids
 from kebab_eval.engine.embedding import EMBEDDERS
 from kebab_eval.engine.search import INDEX_VERSION, SCORE_KINDS, Engine, EngineConfig, SearchResult
 from kebab_eval.errors import BackendError, KebabEvalError
@@ -27,7 +30,10 @@ class EmbeddedBackend:
     the event loop stays free for signals and time-outs.
     """
 
-    def __init__(self, engine: Engine, config: Config) -> None:
+    def __init__(
+        self, engine: Engine, config: Config, ids: Mapping[str, str] | None = None
+    ) -> None:
+        self._ids = ids
         self._engine = engine
         self._config = config
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kebab-eval-search")
@@ -59,19 +65,26 @@ class EmbeddedBackend:
         except Exception as reason:
             cause = " ".join(f"{type(reason).__name__}: {reason}".split())
             raise BackendError(f"embedded engine failed on query {query_id}: {cause}") from reason
-        return SearchResponse(found.hits, found.timings_ms)
+        if self._ids is None:
+            return SearchResponse(found.hits, found.timings_ms)
+        hits = tuple(replace(hit, doc_id=self._ids[hit.doc_id]) for hit in found.hits)
+        return SearchResponse(hits, found.timings_ms)
 
     def item_ids(self) -> ItemIds:
         chunks = frozenset(chunk.chunk_id for chunk in self._engine.chunks)
-        return ItemIds(chunks, frozenset(doc.doc_id for doc in self._engine.corpus.documents))
+        documents = self._engine.corpus.documents
+        return ItemIds(chunks, frozenset(self._id(doc.doc_id) for doc in documents))
 
     def list_chunks(self) -> Listing:
         passages = (
-            Passage(chunk.chunk_id, chunk.doc_id, chunk.text, chunk.start, chunk.end)
+            Passage(chunk.chunk_id, self._id(chunk.doc_id), chunk.text, chunk.start, chunk.end)
             for chunk in self._engine.chunks
         )
-        documents = {doc.doc_id: doc.text for doc in self._engine.corpus.documents}
+        documents = {self._id(doc.doc_id): doc.text for doc in self._engine.corpus.documents}
         return Listing(tuple(passages), documents)
+
+    def _id(self, document: str) -> str:
+        return document if self._ids is None else self._ids[document]
 
     async def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
@@ -92,7 +105,11 @@ def open_embedded(config: Config) -> EmbeddedBackend:
     backend = config.backend
     cache = backend.cache or _beside(backend.corpus)
     settings = EngineConfig(config.chunking, config.lexical, config.embedding, config.fusion, cache)
-    return EmbeddedBackend(Engine(read_corpus(backend.corpus), settings), config)
+    corpus = read_corpus(backend.corpus)
+    ids = None
+    if backend.document_ids is not None:
+        ids = read_document_ids(backend.document_ids, [doc.doc_id for doc in corpus.documents])
+    return EmbeddedBackend(Engine(corpus, settings), config, ids)
 
 
 def _load(engine: Engine) -> None:

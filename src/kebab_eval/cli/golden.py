@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from kebab_eval.cli.golden_diff import diff
+
 
 @click.group(
     epilog="""\b
@@ -14,3 +16,6 @@ Examples:
 )
 def golden() -> None:
     """Lint, compare, convert golden sets; keep their truth valid when the chunker changes."""
+
+
+golden.add_command(diff)

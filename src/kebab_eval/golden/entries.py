@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kebab_eval.errors import Fault, nearest
@@ -148,15 +149,21 @@ class FieldReader:
             return None
         return float(value)
 
-    def spans(self, name: str) -> tuple[Span, ...]:
-        """Return a list of spans: ``{doc, quote}``, ``{doc, start, end}`` or ``{doc, section}``."""
+    def spans(
+        self, name: str, grade_of: Callable[[str], float] = lambda _doc: 1.0
+    ) -> tuple[Span, ...]:
+        """Return a list of spans: ``{doc, quote}``, ``{doc, start, end}`` or ``{doc, section}``.
+
+        Args:
+            grade_of: document id -> the grade of a span of it that names none.
+        """
         found = []
         for node in self.items(name, "a list of spans"):
             if node.kind != "mapping":
                 message = f"{name} holds mappings with doc and quote, found {node.describe()}"
                 self.fault(node.place, message, "type")
                 continue
-            span = _span(node, self.faults)
+            span = _span(node, self.faults, grade_of)
             if span is not None:
                 found.append(span)
         return tuple(found)
@@ -180,7 +187,7 @@ def query_nodes(root: Node, faults: list[Fault]) -> list[Node]:
     return [node for node in root.value if node.kind == "mapping"]
 
 
-def _span(node: Node, faults: list[Fault]) -> Span | None:
+def _span(node: Node, faults: list[Fault], grade_of: Callable[[str], float]) -> Span | None:
     reader = FieldReader(node, SPAN_FIELDS, faults)
     before = len(faults)
     doc = reader.text("doc", required=True)
@@ -219,6 +226,6 @@ def _span(node: Node, faults: list[Fault]) -> Span | None:
         start=start,
         end=end,
         section=section or "",
-        grade=1.0 if grade is None else grade,
+        grade=grade_of(doc) if grade is None else grade,
         place=node.place,
     )

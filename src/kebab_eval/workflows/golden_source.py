@@ -15,6 +15,7 @@ from kebab_eval.errors import Fault, GoldenError, UsageError
 from kebab_eval.golden import LoadedGolden, ReadOptions, check_ids, load_golden
 from kebab_eval.golden.anchors import resolve_spans
 from kebab_eval.golden.load import in_file_order
+from kebab_eval.golden.references import resolve_documents
 from kebab_eval.records import LEVELS, Level, Listing
 
 
@@ -95,8 +96,10 @@ def held_against(read: LoadedGolden, backend: Backend) -> LoadedGolden:
     known = backend.item_ids()
     faults: list[Fault] = []
     if known is not None:
+        read, faults = resolve_documents(read, known.docs)
         try:
-            check_ids(read, known.chunks, known.docs)
+            if not faults:
+                check_ids(read, known.chunks, known.docs)
         except GoldenError as unknown:
             faults += unknown.faults
     listing = backend.list_chunks() if any(q.spans for q in read.golden.queries) else None
