@@ -7,15 +7,16 @@ overrides and environment references live in :mod:`kebab_eval.config_file`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from kebab_eval.records import LEVELS, Level
 
 DEFAULT_TRACKING_URI = "sqlite:///mlruns/mlflow.db"
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Cutoff = Annotated[int, Field(ge=1, le=10_000)]
 # One line that a terminal shows as it is: no control characters, no line separators.
@@ -57,6 +58,152 @@ class EmbeddedBackend(Section):
     """Where vectors are kept between runs; ``.kebab_eval_cache`` beside the corpus when unset."""
     document_ids: Path | None = None
     """A YAML mapping from a note's path to the id that hits carry, for sets that name other ids."""
+
+
+class Auth(Section):
+    """Who asks: a bearer token, or a name and a password; from the environment, never written."""
+
+    bearer: str | None = None
+    username: str | None = None
+    password: str | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Auth:
+        if self.bearer is not None and (self.username is not None or self.password is not None):
+            raise ValueError("takes a bearer token, or a username and a password, not both")
+        if (self.username is None) != (self.password is None):
+            raise ValueError("username and password stand together")
+        return self
+
+
+class Fields(Section):
+    """Where a response holds what: dotted paths, ``[]`` steps into a list (``hits.hits[]``)."""
+
+    hits: str | None = None
+    id: str | None = None
+    doc_id: str | None = None
+    score: str | None = None
+    text: str | None = None
+    title: str | None = None
+    total: str | None = None
+    next: str | None = None
+    timing_ms: str | None = None
+
+
+Preset = Literal[
+    "docserver",
+    "elasticsearch",
+    "opensearch",
+    "qdrant",
+    "meilisearch",
+    "typesense",
+    "vespa",
+    "weaviate",
+]
+
+
+class HttpBackend(Section):
+    """A search API: one request a query, its answer read by paths."""
+
+    type: Literal["http"] = "http"
+    url: str
+    """Where it answers; with a preset, the server's address alone. Templates as in ``body``."""
+    preset: Preset | None = None
+    index: str | None = None
+    """For presets: the index, collection or class that is searched."""
+    method: Literal["GET", "POST"] | None = None
+    params: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    headers: dict[str, str] = Field(default_factory=dict)
+    body: Any = None
+    """JSON with templates: ``{query}``, ``{k}``, ``{mode}``, any lever (``{fusion.rrf_k}``)."""
+    auth: Auth = Auth()
+    fields: Fields = Fields()
+    score_kind: str = "score"
+    versions: dict[str, str | int | float] = Field(default_factory=dict)
+    """What the system does not tell of itself: ``chunker_version``, ``embedding_model``, …"""
+    verify_tls: bool = True
+
+
+class DocserverBackend(Section):
+    """The Document Server: ``http`` with its preset, and the token of ``DOCSRV_TOKEN``."""
+
+    type: Literal["docserver"]
+    base_url: str
+    token: str | None = None
+    path: str = "/api/v1/search"
+    params: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    versions: dict[str, str | int | float] = Field(default_factory=dict)
+
+
+class KebabBackend(Section):
+    """The kebab binary."""
+
+    type: Literal["kebab"]
+    binary: str = "kebab"
+    config: Path | None = None
+    """Its own config file, passed through with ``--config``."""
+    lang: str | None = None
+    path_glob: str | None = None
+    batch: Annotated[int, Field(ge=1, le=100)] = 100
+
+
+class PythonBackend(Section):
+    """A function or a class of the user's, run in this process."""
+
+    type: Literal["python"]
+    target: Annotated[str, Field(pattern=r"^[\w.]+:[\w.]+$")]
+    """``module:function``, or ``module:Class`` with a method ``search``."""
+    path: Path | None = None
+    """A folder that is looked in for the module first."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Passed to the class, or to each call of the function, as keyword arguments."""
+    versions: dict[str, str | int | float] = Field(default_factory=dict)
+
+
+class PostgresBackend(Section):
+    """Full text and pgvector over a table of the user's."""
+
+    type: Literal["postgres"]
+    dsn: str
+    table: str
+    id_column: str = "id"
+    doc_column: str | None = None
+    text_column: str = "text"
+    vector_column: str | None = None
+    tsv_column: str | None = None
+    text_config: str = "simple"
+    versions: dict[str, str | int | float] = Field(default_factory=dict)
+
+
+class ReplayBackend(Section):
+    """What was recorded: a run, a TREC run file, or a per_query.jsonl."""
+
+    type: Literal["replay"]
+    source: Path
+    versions: dict[str, str | int | float] = Field(default_factory=dict)
+
+
+def _type_or(usual: str) -> Discriminator:
+    """Tell the models of a section by their ``type``; a section without one is the usual."""
+
+    def kind(section: Any) -> Any:
+        if isinstance(section, dict):
+            return section.get("type", usual)
+        return getattr(section, "type", None)
+
+    return Discriminator(kind)
+
+
+AnyBackend = Annotated[
+    Annotated[EmbeddedBackend, Tag("embedded")]
+    | Annotated[HttpBackend, Tag("http")]
+    | Annotated[DocserverBackend, Tag("docserver")]
+    | Annotated[KebabBackend, Tag("kebab")]
+    | Annotated[PythonBackend, Tag("python")]
+    | Annotated[PostgresBackend, Tag("postgres")]
+    | Annotated[ReplayBackend, Tag("replay")],
+    _type_or("embedded"),
+]
 
 
 class Chunking(Section):
@@ -125,10 +272,48 @@ class Rerank(Section):
     type: Literal["none"] = "none"
 
 
-class Answering(Section):
-    """Answers on top of the hits."""
+class NoAnswers(Section):
+    """Hits alone."""
 
     type: Literal["none"] = "none"
+
+
+class ExtractiveAnswers(Section):
+    """Sentences of the best chunks, without a model; it refuses under a score."""
+
+    type: Literal["extractive"]
+    chunks: Annotated[int, Field(ge=1, le=20)] = 3
+    sentences: Annotated[int, Field(ge=1, le=20)] = 3
+    min_score: Annotated[float, Field(allow_inf_nan=False)] = 0.3
+    """Of the best sentence: how much of the query's words it holds, 0 to 1."""
+
+
+class ModelAnswers(Section):
+    """Any /v1/chat/completions: OpenAI, Ollama, vLLM."""
+
+    type: Literal["openai_compatible"]
+    base_url: str
+    model: str
+    api_key: str | None = None
+    chunks: Annotated[int, Field(ge=1, le=50)] = 5
+    max_tokens: Annotated[int, Field(ge=1)] = 500
+    seed: int = 0
+    timeout_s: Seconds = 120.0
+
+
+class SystemAnswers(Section):
+    """The answers of the system under test itself (``kebab ask``)."""
+
+    type: Literal["system"]
+
+
+Answering = Annotated[
+    Annotated[NoAnswers, Tag("none")]
+    | Annotated[ExtractiveAnswers, Tag("extractive")]
+    | Annotated[ModelAnswers, Tag("openai_compatible")]
+    | Annotated[SystemAnswers, Tag("system")],
+    _type_or("none"),
+]
 
 
 class Metrics(Section):
@@ -157,9 +342,19 @@ class Execution(Section):
     """How the queries are fanned out."""
 
     concurrency: Annotated[int, Field(ge=1, le=256)] = 4
-    timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 30.0
+    timeout_s: Seconds = 30.0
+    """Of each attempt."""
+    total_timeout_s: Seconds | None = None
+    """Of a query with all its attempts and pauses."""
+    retries: Annotated[int, Field(ge=0, le=20)] = 3
+    """Further attempts after a broken connection, 429 or 5xx."""
+    requests_per_second: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    stop_after: Annotated[int, Field(ge=0)] = 10
+    """The run stops when the first so many queries all failed; 0 never stops it."""
     max_failed: Annotated[int, Field(ge=0)] = 0
     warmup: Annotated[int, Field(ge=0, le=100)] = 1
+    cache: Path | None = None
+    """A folder of answers that are taken again for the same system, config and query."""
 
 
 class Config(Section):
@@ -170,7 +365,7 @@ class Config(Section):
     lever: str | None = None
     golden: GoldenSource
     suites: dict[str, Path] = Field(default_factory=dict)
-    backend: EmbeddedBackend
+    backend: AnyBackend
     chunking: Chunking = Chunking()
     lexical: Lexical = Lexical()
     embedding: Embedding = Embedding()
@@ -178,7 +373,7 @@ class Config(Section):
     fusion: Fusion = Fusion()
     rerank: Rerank = Rerank()
     score_gate: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    answer: Answering = Answering()
+    answer: Answering = NoAnswers()
     metrics: Metrics = Metrics()
     tracking: Tracking = Tracking()
     execution: Execution = Execution()

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -35,6 +35,10 @@ _PATH_KEYS = frozenset(
         ("backend", "corpus"),
         ("backend", "cache"),
         ("backend", "document_ids"),
+        ("backend", "config"),
+        ("backend", "path"),
+        ("backend", "source"),
+        ("execution", "cache"),
     }
 )
 # Sections whose keys depend on their type.
@@ -114,9 +118,28 @@ def load_config(
     tree = _extended(path, (), None, [])
     for override in overrides:
         _merge(tree, _override_tree(override))
+    return _loaded(tree, path, environ, defaults or {})
+
+
+def load_recorded(path: Path, environ: Mapping[str, str] = os.environ) -> LoadedConfig:
+    """Read the config of a record: resolved already, its paths from the working directory.
+
+    Raises:
+        ConfigError: with every fault, such as a reference to a variable that is not set any more.
+    """
+    root = parse_yaml(read_text(path, ConfigError, "config file"), str(path), ConfigError)
+    if root is None or root.kind != "mapping":
+        raise ConfigError(Fault(str(path), "a config is a mapping of keys to values"))
+    tree = {key.value: _Item(key.place, _branch(value, Path())) for key, value in root.value}
+    return _loaded(tree, path, environ, {})
+
+
+def _loaded(
+    tree: _Tree, path: Path, environ: Mapping[str, str], defaults: Mapping[str, Any]
+) -> LoadedConfig:
     reading = _Reading()
     data = _plain(tree, (), environ, reading)
-    for key, value in (defaults or {}).items():
+    for key, value in defaults.items():
         data.setdefault(key, value)
     data.setdefault("name", path.stem)
     if _not_unicode(data["name"]):
@@ -137,7 +160,7 @@ def _validated(data: Mapping[str, Any], reading: _Reading, source: str) -> Confi
     try:
         return Config.model_validate_json(json.dumps(data))
     except ValidationError as invalid:
-        errors = invalid.errors()
+        errors = [_untagged(error) for error in invalid.errors()]
     for error in errors:
         location: KeyPath = error["loc"]
         if any(_on_one_branch(location, path) for path in reading.broken):
@@ -146,6 +169,21 @@ def _validated(data: Mapping[str, Any], reading: _Reading, source: str) -> Confi
             continue  # its items were left out because they are wrong themselves
         reading.faults.append(_explain(error, reading, source))
     return None
+
+
+def _untagged(error: ErrorDetails) -> ErrorDetails:
+    """Return an error with its location in the file: pydantic names the type of a section too."""
+    location = error["loc"]
+    if len(location) > 1 and location[0] in _TYPED and location[1] in _types(str(location[0])):
+        location = (location[0], *location[2:])
+    return {**error, "loc": location}
+
+
+def _types(section: str) -> dict[str, type[BaseModel]]:
+    """Return type -> model of a section whose keys depend on its type."""
+    tagged = get_args(Config.model_fields[section].annotation)
+    models = [get_args(one)[0] for one in tagged if get_args(one)]  # each is Annotated[model, Tag]
+    return {str(get_args(model.model_fields["type"].annotation)[0]): model for model in models}
 
 
 def _on_one_branch(one: KeyPath, other: KeyPath) -> bool:
@@ -447,6 +485,11 @@ def _explain(error: ErrorDetails, reading: _Reading, source: str) -> Fault:
         return Fault(place, f"key {key!r} is missing")
     secret = any(_on_one_branch(location, path) for path in reading.references)
     found = "" if secret else f", found {_shown(error['input'])}"
+    if kind == "union_tag_invalid":
+        place = reading.places.get((*location, "type"), place)
+        tags = context.get("expected_tags", "")
+        found = _shown(error["input"].get("type"))
+        return Fault(place, f"{key}.type must be one of {tags}, found {found}")
     if kind == "value_error":
         return Fault(
             _last_written(location, reading, source) or place, f"{key}: {context['error']}"
@@ -521,7 +564,10 @@ def config_keys(model: type[BaseModel] = Config, prefix: str = "") -> list[str]:
     """Return every dotted key that a config may hold, in the order of the models."""
     keys: list[str] = []
     for name, info in model.model_fields.items():
-        if _is_section(info.annotation):
+        if prefix == "" and name in _TYPED and (types := _types(name)):
+            for section in types.values():
+                keys += [k for k in config_keys(section, f"{name}.") if k not in keys]
+        elif _is_section(info.annotation):
             keys += config_keys(cast("type[BaseModel]", info.annotation), f"{prefix}{name}.")
         else:
             keys.append(prefix + name)

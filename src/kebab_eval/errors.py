@@ -91,7 +91,20 @@ class MetricError(InputError):
 
 
 class BackendError(KebabEvalError):
-    """The system under test failed."""
+    """The system under test failed.
+
+    Args:
+        retry: whether the same query may well be answered when it is asked again: the connection
+            broke, or the system said that it is busy.
+        retry_after_s: how long the system asks to be left alone, in seconds.
+    """
+
+    def __init__(
+        self, message: str = "", *, retry: bool = False, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.retry = retry
+        self.retry_after_s = retry_after_s
 
 
 class RecordError(KebabEvalError):

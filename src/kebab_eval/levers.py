@@ -30,6 +30,7 @@ NOT_LEVERS = frozenset(
         "execution",
         "tags",
         "backend.cache",
+        "metrics.eval_version",
     }
 )
 

@@ -321,12 +321,97 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class Citation:
+    """What an answer points at: ids as far as the system tells them, and the mark in the text."""
+
+    chunk_id: str = ""
+    doc_id: str = ""
+    marker: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"chunk_id": self.chunk_id, "doc_id": self.doc_id, "marker": self.marker}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Citation:
+        return cls(str(data["chunk_id"]), str(data["doc_id"]), str(data.get("marker", "")))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a system said to a query, on top of its hits.
+
+    Args:
+        text: the answer; empty for a refusal without words.
+        refused: whether it declined to answer, and ``refusal_reason`` in the system's own word.
+        grounded: whether the system calls its answer grounded; None where it does not say.
+        model: what wrote it, and ``prompt_version`` the version of the template it was asked with.
+        latency_ms: wall time of the answer alone, the search not counted; None when it failed.
+        tokens: ``prompt`` and ``completion``, where the system counts them.
+        error: the cause in one line when there is no answer.
+    """
+
+    text: str = ""
+    citations: tuple[Citation, ...] = ()
+    refused: bool = False
+    refusal_reason: str | None = None
+    grounded: bool | None = None
+    model: str = ""
+    prompt_version: str = ""
+    latency_ms: float | None = None
+    tokens: Mapping[str, int] = field(default_factory=_empty)
+    error: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "text": self.text,
+            "citations": [citation.to_json() for citation in self.citations],
+            "refused": self.refused,
+            "refusal_reason": self.refusal_reason,
+            "grounded": self.grounded,
+            "model": self.model,
+            "prompt_version": self.prompt_version,
+            "latency_ms": self.latency_ms,
+            "tokens": dict(self.tokens),
+            "error": self.error,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Answer:
+        latency, grounded = data.get("latency_ms"), data.get("grounded")
+        return cls(
+            text=str(data.get("text", "")),
+            citations=tuple(Citation.from_json(one) for one in data.get("citations", ())),
+            refused=bool(data.get("refused", False)),
+            refusal_reason=_text_or_none(data.get("refusal_reason")),
+            grounded=None if grounded is None else bool(grounded),
+            model=str(data.get("model", "")),
+            prompt_version=str(data.get("prompt_version", "")),
+            latency_ms=None if latency is None else float(latency),
+            tokens={str(name): int(n) for name, n in data.get("tokens", {}).items()},
+            error=_text_or_none(data.get("error")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One item of a retrieval channel's own ranking, before fusion, rerank and gate."""
+
+    chunk_id: str
+    doc_id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class QueryResult:
     """What the system returned for one golden query, and how it was judged.
 
-    ``latency_ms`` is the wall time of the search call, None when it failed; ``error`` is then
-    cause in one line. ``metrics`` holds each per-query value by metric name; an undefined value has
-    no key.
+    ``latency_ms`` is the wall time of the search call, None when it failed; ``error`` is then the
+    cause in one line. ``attempts`` is how often it was asked. ``timings_ms`` is what the stages of
+    the system took by its own clock. ``metrics`` holds each per-query value by metric name; an
+    undefined value has no key.
+
+    ``candidates`` maps a channel (``lexical``, ``vector``) to its ranking, best first, where the
+    system shows it. They are recorded in a file of their own and no part of the wire form.
     """
 
     query_id: str
@@ -337,19 +422,29 @@ class QueryResult:
     error: str | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
     miss_stage: str | None = None
+    answer: Answer | None = None
+    attempts: int = 1
+    timings_ms: Mapping[str, float] = field(default_factory=_empty)
+    candidates: Mapping[str, tuple[Candidate, ...]] = field(default_factory=_empty)
 
     def to_json(self) -> dict[str, Any]:
+        further: dict[str, Any] = {}
+        if self.attempts != 1:
+            further["attempts"] = self.attempts
+        if self.timings_ms:
+            further["timings_ms"] = dict(self.timings_ms)
         return {
             "schema_version": QUERY_RESULT_SCHEMA,
             "query_id": self.query_id,
             "query": self.query,
             "mode": self.mode,
             "hits": [hit.to_json() for hit in self.hits],
-            "answer": None,
+            "answer": None if self.answer is None else self.answer.to_json(),
             "latency_ms": self.latency_ms,
             "error": self.error,
             "metrics": dict(self.metrics),
             "miss_stage": self.miss_stage,
+            **further,
         }
 
     @classmethod
@@ -357,7 +452,7 @@ class QueryResult:
         schema = data.get("schema_version", QUERY_RESULT_SCHEMA)
         if schema != QUERY_RESULT_SCHEMA:
             raise ValueError(f"schema_version {schema!r}, expected {QUERY_RESULT_SCHEMA!r}")
-        latency = data.get("latency_ms")
+        latency, answer = data.get("latency_ms"), data.get("answer")
         return cls(
             query_id=str(data["query_id"]),
             query=str(data["query"]),
@@ -367,6 +462,9 @@ class QueryResult:
             error=_text_or_none(data.get("error")),
             metrics=_numbers(data.get("metrics")),
             miss_stage=_text_or_none(data.get("miss_stage")),
+            answer=None if answer is None else Answer.from_json(answer),
+            attempts=int(data.get("attempts", 1)),
+            timings_ms=_numbers(data.get("timings_ms")),
         )
 
 

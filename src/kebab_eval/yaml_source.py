@@ -11,7 +11,7 @@ Plain scalars follow YAML 1.2's core schema: ``no`` and ``on`` are words, ``0214
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -142,7 +142,12 @@ def parse_yaml(text: str, source: str, error: type[InputError]) -> Node | None:
             deeper than ``MAX_DEPTH`` or aliases that expand past ``MAX_NODES``.
     """
     try:
-        return _Composer(source, error).compose(yaml.parse(text, Loader=_Loader))
+        # What yaml.parse does, without a generator between each event and its reader.
+        loader = _Loader(text)
+        try:
+            return _Composer(source, error).compose(loader.get_event)
+        finally:
+            loader.dispose()
     except yaml.MarkedYAMLError as reason:
         mark = reason.problem_mark or reason.context_mark
         place = f"{source}:{mark.line + 1}:{mark.column + 1}" if mark else source
@@ -187,28 +192,35 @@ class _Composer:
         self.sizes: dict[int, int] = {}  # id of a finished anchored node -> nodes when expanded
         self.faults: list[Fault] = []
 
-    def compose(self, events: Iterator[Any]) -> Node | None:
-        """Return the root node. One loop with few calls: a golden set has some 400,000 events."""
+    def compose(self, next_event: Callable[[], Any]) -> Node | None:
+        """Return the root node. One loop with few calls: a golden set has some 400,000 events.
+
+        Args:
+            next_event: returns an event, None after the last.
+        """
         root: Node | None = None
         source = self.source
+        scalar_event = yaml.ScalarEvent
         open_nodes: list[_Open] = []
         parent: _Open | None = None
         anchors: dict[str, Node] = {}
         documents = 0
-        for event in events:
+        while (event := next_event()) is not None:
             kind = type(event)
-            if kind is yaml.ScalarEvent:
+            if kind is scalar_event:
                 mark = event.start_mark
                 plain = not event.style and event.implicit[0]
                 node = Node("scalar", event.value, mark.line + 1, mark.column + 1, source, plain)
                 self.nodes += 1
+                if self.nodes > MAX_NODES:
+                    self._fail(event, f"holds more than {MAX_NODES:,} values")
                 if event.anchor:
                     anchors[event.anchor] = node
                 if parent is None:
                     root = node
                 else:
                     parent.attach(node)
-                    self._count(event, parent, 1)
+                    parent.size += 1  # which stands in the text, so that nothing expands
             elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
                 if len(open_nodes) >= MAX_DEPTH:
                     self._fail(event, f"nested deeper than {MAX_DEPTH} levels")
@@ -218,6 +230,8 @@ class _Composer:
                     "mapping" if is_mapping else "list", [], mark.line + 1, mark.column + 1, source
                 )
                 self.nodes += 1
+                if self.nodes > MAX_NODES:
+                    self._fail(event, f"holds more than {MAX_NODES:,} values")
                 if parent is not None:
                     parent.attach(node)
                 parent = _Open(node, event.anchor)
@@ -268,8 +282,6 @@ class _Composer:
         if parent.size > self.nodes + MAX_ALIASED:
             message = f"expands to more than {MAX_ALIASED:,} values by its aliases; unfold them"
             self._fail(event, message)
-        if self.nodes > MAX_NODES:
-            self._fail(event, f"holds more than {MAX_NODES:,} values")
 
     def _fail(self, event: Any, message: str) -> None:
         mark = event.start_mark

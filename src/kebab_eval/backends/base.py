@@ -8,11 +8,12 @@ backend has to learn from its system (versions, ids) it learns while it is opene
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from kebab_eval.records import Hit, Listing
+from kebab_eval.errors import BackendError
+from kebab_eval.records import Answer, Candidate, Hit, Listing
 
 Param = str | int | float | bool | None
 """The value of one snapshot parameter."""
@@ -35,24 +36,33 @@ class SystemInfo:
             ``doc_count``, ``chunk_count``. What a system does not tell has no key; None means that
             it told of having none (``score_gate``).
         max_concurrency: how many searches may be in flight at once; None is no limit of its own.
+        batch_size: how many queries :meth:`Backend.search_many` takes at most; above 1 it is used.
+        answers: whether the system has an :meth:`Backend.answer` of its own.
     """
 
     name: str
     score_kind: str
     snapshot: Mapping[str, Param]
     max_concurrency: int | None = None
+    batch_size: int = 1
+    answers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResponse:
-    """The hits of one search, in the system's order, and the time that its stages say they took.
+    """The hits of one search, in the system's order, and what else it said of it.
 
-    ``timings_ms`` maps a stage (``lexical``, ``vector``, ``fusion``, ``total``) to milliseconds as
-    the system measured them; the caller's own wall time is not in it.
+    Args:
+        timings_ms: a stage (``lexical``, ``vector``, ``fusion``, ``total``) -> milliseconds as the
+            system measured them; the caller's own wall time is not in it.
+        candidates: a channel -> its own ranking, best first, where the system shows it.
+        latency_ms: the time of this search where the call's wall time is not it: one of a batch.
     """
 
     hits: tuple[Hit, ...]
     timings_ms: Mapping[str, float] = field(default_factory=dict)
+    candidates: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
+    latency_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +74,7 @@ class ItemIds:
 
 
 class Backend(Protocol):
-    """A system under test."""
+    """A system under test. :class:`SingleSearch` has what most of them need not write."""
 
     def describe(self) -> SystemInfo:
         """Return what the system said of itself when it was opened; no I/O."""
@@ -91,6 +101,29 @@ class Backend(Protocol):
         """
         ...
 
+    async def search_many(
+        self, queries: Sequence[tuple[str, str]]
+    ) -> Sequence[SearchResponse | BackendError]:
+        """Return a response, or the cause that there is none, for each (query id, query).
+
+        Only asked of systems with a ``batch_size``. A failure of the whole call is raised.
+
+        Raises:
+            BackendError: the system failed before it answered anything.
+        """
+        ...
+
+    async def answer(self, query: str, query_id: str, hits: Sequence[Hit]) -> Answer:
+        """Return the system's own answer; only asked of systems with ``answers``.
+
+        Args:
+            hits: what the search returned, for systems that answer from it.
+
+        Raises:
+            BackendError: the system failed; the message is the cause in one line.
+        """
+        ...
+
     def item_ids(self) -> ItemIds | None:
         """Return the ids that the system holds, or None when it has no listing; no I/O."""
         ...
@@ -105,3 +138,27 @@ class Backend(Protocol):
     async def close(self) -> None:
         """Release connections and threads. May be called more than once."""
         ...
+
+
+class SingleSearch:
+    """What a system has that takes one query at a time, lists nothing and gives no answers."""
+
+    def prepare(self, progress: Progress | None = None) -> None:
+        """Be ready at once."""
+
+    async def search_many(
+        self, queries: Sequence[tuple[str, str]]
+    ) -> Sequence[SearchResponse | BackendError]:
+        raise BackendError("this system takes one query at a time")
+
+    async def answer(self, query: str, query_id: str, hits: Sequence[Hit]) -> Answer:
+        raise BackendError("this system gives no answers of its own")
+
+    def item_ids(self) -> ItemIds | None:
+        return None
+
+    def list_chunks(self) -> Listing | None:
+        return None
+
+    async def close(self) -> None:
+        """Hold nothing that has to be released."""

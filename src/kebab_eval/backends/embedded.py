@@ -9,20 +9,28 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
+from typing import cast
 
-from kebab_eval.backends.base import ItemIds, Progress, SearchResponse, SystemInfo
+from kebab_eval import config as config_models
+from kebab_eval.backends.base import (
+    ItemIds,
+    Progress,
+    SearchResponse,
+    SingleSearch,
+    SystemInfo,
+)
 from kebab_eval.config import Config
 from kebab_eval.engine.corpus import read_corpus
 from kebab_eval.engine.document_ids import read_document_ids
 from kebab_eval.engine.embedding import EMBEDDERS
 from kebab_eval.engine.search import INDEX_VERSION, SCORE_KINDS, Engine, EngineConfig, SearchResult
 from kebab_eval.errors import BackendError, KebabEvalError
-from kebab_eval.records import Listing, Passage
+from kebab_eval.records import Candidate, Listing, Passage
 
 CACHE_FOLDER = ".kebab_eval_cache"
 
 
-class EmbeddedBackend:
+class EmbeddedBackend(SingleSearch):
     """One engine and the search settings of a config.
 
     A search is computing in Python, so a second one at the same time would only wait for the first
@@ -65,10 +73,17 @@ class EmbeddedBackend:
         except Exception as reason:
             cause = " ".join(f"{type(reason).__name__}: {reason}".split())
             raise BackendError(f"embedded engine failed on query {query_id}: {cause}") from reason
-        if self._ids is None:
-            return SearchResponse(found.hits, found.timings_ms)
-        hits = tuple(replace(hit, doc_id=self._ids[hit.doc_id]) for hit in found.hits)
-        return SearchResponse(hits, found.timings_ms)
+        hits = found.hits
+        if self._ids is not None:
+            hits = tuple(replace(hit, doc_id=self._ids[hit.doc_id]) for hit in hits)
+        candidates = {
+            channel: tuple(
+                Candidate(chunk_id, self._id(self._engine.document_of(chunk_id)), score)
+                for chunk_id, score in ranking
+            )
+            for channel, ranking in found.channels.items()
+        }
+        return SearchResponse(hits, found.timings_ms, candidates)
 
     def item_ids(self) -> ItemIds:
         chunks = frozenset(chunk.chunk_id for chunk in self._engine.chunks)
@@ -102,7 +117,7 @@ def open_embedded(config: Config) -> EmbeddedBackend:
     Raises:
         CorpusError: the corpus cannot be used; every fault at once.
     """
-    backend = config.backend
+    backend = cast("config_models.EmbeddedBackend", config.backend)
     cache = backend.cache or _beside(backend.corpus)
     settings = EngineConfig(config.chunking, config.lexical, config.embedding, config.fusion, cache)
     corpus = read_corpus(backend.corpus)

@@ -15,6 +15,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Evaluate": {
         "track": ("kebab_eval.cli.track:track", "Evaluate a system and log one MLflow run."),
         "run": ("kebab_eval.cli.track:run", "Evaluate a system, local record only."),
+        "resume": (
+            "kebab_eval.cli.resume:resume",
+            "Finish an interrupted run, asking only what is missing.",
+        ),
         "score": ("kebab_eval.cli.score:score", "Score a TREC run file against qrels."),
     },
     "Decide": {

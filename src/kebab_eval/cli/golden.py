@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import click
 
+from kebab_eval.cli.golden_anchor import anchor
+from kebab_eval.cli.golden_convert import convert
 from kebab_eval.cli.golden_diff import diff
+from kebab_eval.cli.golden_lint import lint
+from kebab_eval.cli.golden_migrate import migrate
 
 
 @click.group(
@@ -18,4 +22,8 @@ def golden() -> None:
     """Lint, compare, convert golden sets; keep their truth valid when the chunker changes."""
 
 
+golden.add_command(anchor)
+golden.add_command(convert)
 golden.add_command(diff)
+golden.add_command(lint)
+golden.add_command(migrate)

@@ -43,6 +43,11 @@ def _split_commas(
     return tuple(word for word in words if word)
 
 
+eval_version_option = click.option(
+    "--eval-version",
+    type=click.Choice(["v0.1", "v0.2", "both"]),
+    help="Which scores of a Document Server set. [default: both]",
+)
 allow_option = click.option(
     "--allow",
     multiple=True,
@@ -79,6 +84,7 @@ def config_options(command: Command) -> Command:
         "--experiment", help="The MLflow experiment. [default: MLFLOW_EXPERIMENT_NAME, config]"
     )
     @click.option("--concurrency", type=click.IntRange(min=1), help="Queries in flight.")
+    @eval_version_option
     @click.option("--max-failed", type=click.IntRange(min=0), help="Failed queries tolerated.")
     @wraps(command)
     def wrapped(
@@ -91,6 +97,7 @@ def config_options(command: Command) -> Command:
         experiment: str | None,
         concurrency: int | None,
         max_failed: int | None,
+        eval_version: str | None,
         **kwargs: Any,
     ) -> Any:
         variable = os.environ.get("MLFLOW_EXPERIMENT_NAME")
@@ -102,6 +109,7 @@ def config_options(command: Command) -> Command:
             "experiment": experiment if experiment is not None else variable or None,
             "execution.concurrency": concurrency,
             "execution.max_failed": max_failed,
+            "metrics.eval_version": eval_version,
         }
         # JSON is YAML: quoting keeps a name such as `1e5` or `a: b` the text that was typed.
         overrides = [
@@ -126,3 +134,43 @@ def selection_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def golden_source_options(command: Command) -> Command:
+    """Options that say how a golden file is read, and which corpus it is about."""
+    for option in (
+        click.option(
+            "--from",
+            "golden_format",
+            metavar="FORMAT",
+            help="Its format: kebab, docserver, beir, trec, mapped or jsonl. [default: found out]",
+        ),
+        click.option(
+            "--set",
+            "-S",
+            "overrides",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Override a key of the config. Repeatable.",
+        ),
+        click.option(
+            "--config", "-c", "config_path", type=PATH, help="The config whose corpus it is about."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def writing_options(command: Command) -> Command:
+    """Options of a command that rewrites a file: where to, or whether it would."""
+
+    @click.option("--output", "-o", type=PATH, help="Write the result here.")
+    @click.option("--in-place", is_flag=True, help="Write it over the file.")
+    @click.option("--check", is_flag=True, help="Write nothing; exit code 2 if it would change.")
+    @wraps(command)
+    def wrapped(*args: Any, output: Path | None, in_place: bool, check: bool, **kwargs: Any) -> Any:
+        if sum((output is not None, in_place, check)) > 1:
+            raise click.UsageError("--output, --in-place and --check exclude each other")
+        return command(*args, output=output, in_place=in_place, check=check, **kwargs)
+
+    return wrapped  # type: ignore[return-value]  # click's decorators keep no signature

@@ -74,7 +74,7 @@ def run(**options: Any) -> int:
 
 
 def _evaluate(options: dict[str, Any], *, track_run: bool) -> int:
-    from kebab_eval.cli.output import check_output, print_json, write_report
+    from kebab_eval.cli.output import check_output, write_report
     from kebab_eval.cli.progress import progress_on_terminal
     from kebab_eval.workflows.evaluate import Request, evaluate
 
@@ -93,12 +93,20 @@ def _evaluate(options: dict[str, Any], *, track_run: bool) -> int:
     )
     with progress_on_terminal(quiet=options["quiet"]) as progress:
         outcome = evaluate(request, progress, track=track_run)
-    if options["as_json"]:
-        print_json(_document(outcome))
-    elif not options["quiet"]:
-        _print(outcome)
+    code = conclude(outcome, as_json=options["as_json"], quiet=options["quiet"])
     if output is not None:
         write_report(outcome.run, output)
+    return code
+
+
+def conclude(outcome: Outcome, *, as_json: bool, quiet: bool) -> int:
+    """Print what a finished evaluation has to say; return the exit code."""
+    if as_json:
+        from kebab_eval.cli.output import print_json
+
+        print_json(_document(outcome))
+    elif not quiet:
+        _print(outcome)
     if outcome.too_many_failed:
         _say_failed(outcome)
         return 3

@@ -19,6 +19,9 @@ from kebab_eval.records import (
     Span,
 )
 
+# ndcg_linear is scored where a set has fractional gains, and ndcg everywhere else.
+_COMPARED = (("hit", 5), ("recall", 10), ("mrr", 10), ("ndcg", 10), ("ndcg_linear", 10))
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -93,10 +96,10 @@ def chosen_metrics(
     names = [primary]
     for level in LEVELS if match != "fallback_doc" else ("doc",):
         scored = _scored(baseline, level) & _scored(candidate, level)
-        for family, cut in (("hit", 5), ("recall", 10), ("mrr", 10), ("ndcg", 10)):
+        for family, cut in _COMPARED:
             # Another chunker cuts another number of relevant chunks from the same spans: the first
             # hit is comparable, a share of chunks is not. The share of spans below is.
-            if level == "chunk" and match == "span" and family in ("recall", "ndcg"):
+            if level == "chunk" and match == "span" and family not in ("hit", "mrr"):
                 continue
             cuts = sorted(k for name, k in scored if name == family)
             if cuts:

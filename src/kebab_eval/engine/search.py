@@ -51,10 +51,14 @@ class EngineConfig:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The hits of one search and what each stage took, in milliseconds."""
+    """The hits of one search, what each stage took in milliseconds, and the channels' rankings.
+
+    ``channels`` maps a channel to its (chunk id, score), best first.
+    """
 
     hits: tuple[Hit, ...]
     timings_ms: Mapping[str, float] = field(default_factory=dict)
+    channels: Mapping[str, Sequence[tuple[str, float]]] = field(default_factory=dict)
 
 
 class Engine:
@@ -146,7 +150,16 @@ class Engine:
             if score_gate is None or score >= score_gate
         ]
         hits = self._hits(query, mode, kept, rankings)
-        return SearchResult(hits, clock.finish())
+        timings = clock.finish()
+        listed = {
+            name: [(self._ids[found.index], found.score) for found in candidates]
+            for name, candidates in channels.items()
+        }
+        return SearchResult(hits, timings, listed)
+
+    def document_of(self, chunk_id: str) -> str:
+        """Return the document that a chunk is of."""
+        return self._by_id[chunk_id].doc_id
 
     def _hits(
         self,

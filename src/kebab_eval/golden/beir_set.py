@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from kebab_eval.errors import Fault, FormatError
@@ -15,7 +16,10 @@ def read_beir_set(folder: Path, split: str | None, faults: list[Fault]) -> list[
     try:
         beir = read_beir(folder, split)
     except FormatError as wrong:
-        faults += wrong.faults
+        faults += [replace(fault, code="unreadable") for fault in wrong.faults]
         return []
-    texts = {query: beir.queries[query] for query in beir.qrels}
+    if not beir.qrels:
+        message = f"no query is judged in qrels/{beir.split}.tsv; a golden set needs one"
+        faults.append(Fault(str(folder), message, "empty"))
+    texts = {query: text for query, text in beir.queries.items() if query in beir.qrels}
     return judged_entries(texts, beir.qrels, str(folder / "queries.jsonl"), faults)

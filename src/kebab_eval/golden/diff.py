@@ -27,7 +27,8 @@ _FIELDS = (
 class FieldChange:
     """One thing that a query says otherwise; None where a side does not say it.
 
-    ``what`` is a field, ``chunk <id>``, ``doc <id>`` (grades), ``span <document>``, or ``tag <name>``.
+    ``what`` is a field, ``chunk <id>`` or ``doc <id>`` (grades), ``span <what it says>``, or
+    ``tag <name>``.
     """
 
     what: str

@@ -163,7 +163,7 @@ class FieldReader:
                 message = f"{name} holds mappings with doc and quote, found {node.describe()}"
                 self.fault(node.place, message, "type")
                 continue
-            span = _span(node, self.faults, grade_of)
+            span = span_of(node, self.faults, grade_of)
             if span is not None:
                 found.append(span)
         return tuple(found)
@@ -187,7 +187,8 @@ def query_nodes(root: Node, faults: list[Fault]) -> list[Node]:
     return [node for node in root.value if node.kind == "mapping"]
 
 
-def _span(node: Node, faults: list[Fault], grade_of: Callable[[str], float]) -> Span | None:
+def span_of(node: Node, faults: list[Fault], grade_of: Callable[[str], float]) -> Span | None:
+    """Return the span that a mapping says; what is wrong is added to ``faults``."""
     reader = FieldReader(node, SPAN_FIELDS, faults)
     before = len(faults)
     doc = reader.text("doc", required=True)

@@ -6,28 +6,26 @@
       map: {query: question, expected_doc_ids: sources.path, failure_expected: type=negative}
 
 On the left stand this project's fields, on the right where they stand in the file's objects: a key,
-a dotted path (through lists, too), or for a yes or no ``path=value``. A field without an entry is
-looked for under its usual names.
+a dotted path (``sources.path`` or ``sources[].path`` through a list), or for a yes or no
+``path=value``. A field without an entry is looked for under its usual names.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kebab_eval.errors import Fault, nearest
 from kebab_eval.formats.jsonl import Number
-from kebab_eval.golden.entries import MAX_GRADE, Entry
-from kebab_eval.golden.kebab import DIFFICULTIES, LANGUAGES
-from kebab_eval.golden.objects import Item, read_objects
+from kebab_eval.golden.entries import MAX_GRADE, Entry, span_of
+from kebab_eval.golden.objects import Item, as_node, cell_value, read_objects
 from kebab_eval.records import GoldenQuery, Judgments, Level, Span
 
 #: Our field -> the names it usually has; the first that any object holds is taken.
@@ -35,7 +33,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     "id": ("id", "query_id", "question_id", "qid", "_id"),
     "query": ("query", "question", "text"),
     "lang": ("lang", "language"),
-    "category": ("category",),
+    "category": ("category", "question_type"),
     "difficulty": ("difficulty",),
     "group": ("group",),
     "expected_doc_ids": (
@@ -48,11 +46,13 @@ USUAL: dict[str, tuple[str, ...]] = {
     ),
     "expected_chunk_ids": ("expected_chunk_ids", "relevant_chunks"),
     "relevance": ("relevance", "graded_relevance", "judgments"),
+    "expected_spans": ("expected_spans",),
     "quote": ("quote", "quotes", "chunk_text_snippet"),
+    "quote_doc": ("quote_doc",),
     "must_contain": ("must_contain",),
     "forbidden": ("forbidden",),
     "notes": ("notes",),
-    "failure_expected": ("failure_expected",),
+    "failure_expected": ("failure_expected", "question_type=negative"),
     "ocr_derived": ("ocr_derived",),
 }
 FIELDS = tuple(USUAL)
@@ -129,18 +129,21 @@ def _paths(
         if name not in USUAL and not name.startswith("tags."):
             continue
         step = str(where).partition("=")[0]
-        if any(_found(item.data, step) for item in items):
+        if any(_stands(item.data, step) for item in items):
             paths[name] = str(where)
         else:
             keys = list(dict.fromkeys(key for item in items[:100] for key in item.data))
-            hint = nearest(step, keys) or f"; they have {', '.join(keys[:20])}"
-            message = f"golden.map.{name}: no object of {path} has {step!r}{hint}"
-            faults.append(Fault("golden.map", message, "unknown-field"))
+            inner = dict.fromkeys(path for item in items[:100] for path in _inner(item.data))
+            hint = nearest(step, [*keys, *inner]) or f"; they have {', '.join(keys[:20])}"
+            message = f"no object of {path} has {step!r}{hint}"
+            faults.append(Fault(f"golden.map.{name}", message, "unknown-field"))
+    taken = {str(where).partition("=")[0] for where in given.values()}
     for name, usual in USUAL.items():
         if name in given:
             continue
         for where in usual:
-            if where not in given.values() and any(where in item.data for item in items):
+            key = where.partition("=")[0]
+            if key not in taken and any(key in item.data for item in items):
                 paths[name] = where
                 break
     return paths
@@ -151,9 +154,30 @@ def _found(data: Any, path: str) -> list[Any]:
     if isinstance(data, Mapping) and path in data:
         return _flat(data[path])
     step, dot, rest = path.partition(".")
-    if not dot or not isinstance(data, Mapping) or step not in data:
+    step = step.removesuffix("[]")
+    if not isinstance(data, Mapping) or step not in data or not (dot or path.endswith("[]")):
         return []
+    if not dot:
+        return _flat(data[step])
     return [value for part in _flat(data[step]) for value in _found(part, rest)]
+
+
+def _stands(data: Mapping[str, Any], path: str) -> bool:
+    """Say whether a path leads anywhere, be it to nothing (``null``, an empty list)."""
+    if path in data:
+        return True
+    above, dot, last = path.rpartition(".")
+    return any(isinstance(one, Mapping) and last.removesuffix("[]") in one
+               for one in (_found(data, above) if dot else [data]))  # fmt: skip
+
+
+def _inner(data: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the dotted paths one level down."""
+    for key, value in data.items():
+        many = "[]" if isinstance(value, list) else ""
+        for child in _flat(value):
+            if isinstance(child, Mapping):
+                yield from (f"{key}{many}.{name}" for name in child)
 
 
 def _flat(value: Any) -> list[Any]:
@@ -181,8 +205,9 @@ class _Reader:
         documents, sections = self.references()
         graded = self.graded()
         doc = dict.fromkeys(documents, 1.0) | graded["doc"]
+        sections = [replace(span, grade=doc[span.doc]) for span in sections]
         chunk = dict.fromkeys(self.texts("expected_chunk_ids"), 1.0) | graded["chunk"]
-        spans = (*sections, *self.quotes(list(doc)))
+        spans = (*sections, *self.spans(doc), *self.quotes(doc))
         if failure and (doc or chunk or spans):
             message = "a query that nothing answers (failure_expected) has no judgments"
             self.fault(message, "failure-judged")
@@ -195,9 +220,9 @@ class _Reader:
             query_id=self.text("id") or "",
             query=query,
             judgments=Judgments(chunk=chunk, doc=doc),
-            language=self.choice("lang", LANGUAGES),
+            language=self.text("lang"),
             category=self.text("category"),
-            difficulty=self.choice("difficulty", DIFFICULTIES),
+            difficulty=self.text("difficulty"),
             group=self.text("group"),
             ocr_derived=self.boolean("ocr_derived"),
             failure_expected=bool(failure),
@@ -232,7 +257,10 @@ class _Reader:
         found: dict[str, None] = {}
         for value in self.values(name):
             if isinstance(value, (dict, list, bool)):
-                self.fault(f"{self.paths[name]!r} ({name}) must hold texts", "type")
+                where = self.paths[name]
+                hint = f"; for a key of its objects, map {name} to '{where}.KEY'"
+                message = f"{where!r} ({name}) must hold texts"
+                self.fault(message + (hint if isinstance(value, dict) else ""), "type")
                 return []
             for text in self.cells(value):
                 found.setdefault(text)
@@ -243,22 +271,14 @@ class _Reader:
         text = _text(value)
         if not self.item.flat:
             return [text] if text else []
-        if text.startswith("["):
-            try:
-                listed = json.loads(text, parse_int=Number, parse_float=Number)
-            except (ValueError, RecursionError):
-                listed = None
-            if isinstance(listed, list):
-                return [_text(one) for one in listed if isinstance(one, str) and one.strip()]
+        if text.startswith("[") and text.endswith("]"):
+            listed = cell_value(text)
+            if not isinstance(listed, list):
+                message = f'the cell {text[:40]!r} is no JSON list; write ["a.md"] or a.md;b.md'
+                self.fault(message, "type")
+                return []
+            return [_text(one) for one in listed if isinstance(one, str) and one.strip()]
         return [part for part in _CELL_LIST.split(text) if part]
-
-    def choice(self, name: str, allowed: tuple[str, ...]) -> str | None:
-        text = self.text(name)
-        if text is not None and text not in allowed:
-            message = f"{self.paths[name]!r} must be one of {', '.join(allowed)}; found {text!r}"
-            self.fault(message + nearest(text, allowed), "unknown-value")
-            return None
-        return text
 
     def boolean(self, name: str) -> bool | None:
         where = self.paths.get(name)
@@ -289,15 +309,21 @@ class _Reader:
     def graded(self) -> dict[Level, dict[str, float]]:
         """Return the gains of ``relevance``: ``{id: gain}``, or objects with an id and a gain."""
         found: dict[Level, dict[str, float]] = {"doc": {}, "chunk": {}}
-        for value in self.values("relevance"):
+        for value in self.objects("relevance"):
             if not isinstance(value, dict):
                 message = f"{self.paths['relevance']!r} must hold objects such as "
                 self.fault(message + '{"doc_id": "a.md", "gain": 0.5}', "type")
                 break
             gain_key = next((key for key in _GAIN_KEYS if key in value), None)
-            item_key = next((key for key in _ITEM_KEYS if key in value), None)
-            if item_key and not isinstance(value[item_key], dict) and gain_key:
+            item_key = next((key for key in _ITEM_KEYS if isinstance(value.get(key), str)), None)
+            if item_key and gain_key and _text(value[item_key]):
                 pairs = [(_ITEM_KEYS[item_key], _text(value[item_key]), value[gain_key])]
+            elif gain_key or (item_key and not isinstance(value[item_key], Number)):
+                needs = "a gain" if item_key else f"an id ({', '.join(_ITEM_KEYS)})"
+                self.fault(
+                    f"an object of {self.paths['relevance']!r} lacks {needs}", "missing-field"
+                )
+                continue
             else:
                 pairs = [("doc", _text(key), gain) for key, gain in value.items()]
             for level, item, gain in pairs:
@@ -305,6 +331,14 @@ class _Reader:
                 if number is not None:
                     found[level][item] = number
         return found
+
+    def objects(self, name: str) -> list[Any]:
+        """Return the objects of a field; in a CSV they stand as JSON in its cell."""
+        values = self.values(name)
+        if self.item.flat:
+            parsed = [cell_value(value) for value in values]
+            return [one for part in parsed for one in (part if isinstance(part, list) else [part])]
+        return values
 
     def gain(self, item: str, value: Any) -> float | None:
         try:
@@ -317,22 +351,41 @@ class _Reader:
             return None
         return number
 
-    def quotes(self, documents: Sequence[str]) -> list[Span]:
-        """Return a span for each quote: of the one expected document, or each of its own."""
+    def spans(self, documents: Mapping[str, float]) -> list[Span]:
+        """Return the spans of ``expected_spans``, objects as in this project's own YAML."""
+        found = []
+        for value in self.objects("expected_spans"):
+            if not isinstance(value, dict):
+                message = f"{self.paths['expected_spans']!r} must hold objects with doc and quote"
+                self.fault(message, "type")
+                break
+            node = as_node(value, self.item.place)
+            span = span_of(node, self.faults, lambda doc: documents.get(doc) or 1.0)
+            if span is not None:
+                found.append(span)
+        return found
+
+    def quotes(self, judged: Mapping[str, float]) -> list[Span]:
+        """Return a span for each quote: of the one document there is, or each of its own."""
         quotes = [_text(value) for value in self.values("quote") if isinstance(value, str)]
         if not quotes:
             return []
+        documents = [_text(value) for value in self.values("quote_doc")] or list(judged)
         if len(documents) == 1:
-            documents = list(documents) * len(quotes)
+            documents = documents * len(quotes)
         if len(documents) != len(quotes):
             message = (
-                f"{len(quotes)} quotes for {len(documents)} documents: one document, or one for "
-                "each quote, says where they stand"
+                f"{len(quotes)} {'quote' if len(quotes) == 1 else 'quotes'} for {len(documents)} "
+                "documents: one document, or one for each quote, says where they stand; quote_doc "
+                "in golden.map names them"
             )
             self.fault(message, "span")
             return []
-        pairs = zip(documents, quotes, strict=True)
-        return [Span(doc, quote, place=self.item.place) for doc, quote in pairs if quote]
+        return [
+            Span(doc, quote, grade=judged.get(doc) or 1.0, place=self.item.place)
+            for doc, quote in zip(documents, quotes, strict=True)
+            if quote
+        ]
 
 
 def _text(value: Any) -> str:

@@ -17,11 +17,13 @@ from typing import Any, NoReturn
 
 from kebab_eval.errors import Fault, GoldenError
 from kebab_eval.formats.jsonl import Number
-from kebab_eval.yaml_source import read_text
+from kebab_eval.yaml_source import Node, read_text
 
 LINES, TABLES = (".jsonl", ".ndjson"), (".csv", ".tsv")
-_SPACE = re.compile(r"[\s,]*")
-_LIST = re.compile(r'"(?:[^"\\]|\\.)*"\s*:\s*(?=\[\s*\{)')
+_NO_ARRAY = "expected a JSON array of objects, or an object that holds one"
+_BLANKS = " \t\n\r"
+_SPACE = re.compile(r"[ \t\n\r]*")
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # an escape that may be half of a character
 _MAX_CELL = 2**24
 
 
@@ -45,75 +47,148 @@ def read_objects(path: Path, faults: list[Fault]) -> list[Item]:
     if suffix in TABLES:
         return list(_rows(text, path, faults))
     if suffix in LINES:
-        return list(_lines(text, path, faults))
+        return list(json_lines(text, str(path), faults))
     return list(_array(text, path, faults))
 
 
-def _lines(text: str, path: Path, faults: list[Fault]) -> Iterator[Item]:
+def json_lines(text: str, source: str, faults: list[Fault]) -> Iterator[Item]:
+    """Yield the object of each line that is not blank; what is wrong is added to ``faults``."""
     for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            yield from _decoded(line, 0, f"{path}:{number}", faults)
+        if not line.strip():
+            continue
+        place = f"{source}:{number}"
+        value, end = _decoded(line, _skipped(line, 0), place, faults)
+        if end is None:
+            continue
+        if line[end:].strip(_BLANKS):
+            message = f"a line holds one JSON object; text follows it at character {end + 1}"
+            faults.append(Fault(place, message, "unreadable"))
+        elif (item := _item(value, place, faults)) is not None:
+            yield item
 
 
 def _array(text: str, path: Path, faults: list[Fault]) -> Iterator[Item]:
     """Yield the objects of the one array of a file, which may stand in an object."""
-    start = len(text) - len(text.lstrip())
-    if text[start : start + 1] == "{":
-        found = _LIST.search(text, start)
-        start = found.end() if found else len(text)
-    if text[start : start + 1] != "[":
-        message = "expected a JSON array of objects, or an object that holds one"
-        faults.append(Fault(str(path), message, "type"))
+    start = _skipped(text, 0)
+    wrapped = text[start : start + 1] == "{"
+    if wrapped:
+        found = _wrapped(text, path, faults)
+        if found is None:
+            return
+        start = found
+    elif text[start : start + 1] != "[":
+        faults.append(Fault(str(path), _NO_ARRAY, "type"))
         return
-    place, line, line_start = start + 1, text.count("\n", 0, start) + 1, text.rfind("\n", 0, start)
-    seen = start
-    while True:
-        place = _end(_SPACE, text, place)
-        if text[place : place + 1] in ("]", ""):
-            if not text[place:]:
-                faults.append(Fault(f"{path}:{line}", "the array does not end", "unreadable"))
+    position, line, line_start, seen = _skipped(text, start + 1), 1, -1, 0
+    while text[position : position + 1] != "]":
+        line += text.count("\n", seen, position)
+        line_start = max(line_start, text.rfind("\n", seen, position))
+        seen = position
+        place = f"{path}:{line}:{position - line_start}"
+        value, end = _decoded(text, position, place, faults)
+        if end is None:
             return
-        line += text.count("\n", seen, place)
-        line_start = max(line_start, text.rfind("\n", seen, place))
-        seen = place
-        where = f"{path}:{line}:{place - line_start}"
-        before = len(faults)
-        end = yield from _decoded(text, place, where, faults)
-        if end is None or (len(faults) > before and end == place):
+        item = _item(value, place, faults)
+        if item is not None:
+            yield item
+        position = _skipped(text, end)
+        if text[position : position + 1] == "]":
+            break
+        if text[position : position + 1] != ",":
+            message = "not valid JSON: expected a comma or ]"
+            faults.append(Fault(_at(text, position, path), message, "unreadable"))
             return
-        place = end
+        position = _skipped(text, position + 1)
+        if text[position : position + 1] == "]":
+            message = "not valid JSON: a comma before ]"
+            faults.append(Fault(_at(text, position, path), message, "unreadable"))
+            return
+    after = _skipped(text, position + 1)
+    if not wrapped and text[after:]:
+        message = "text follows the array; a file holds one"
+        faults.append(Fault(_at(text, after, path), message, "unreadable"))
 
 
-def _decoded(text: str, start: int, place: str, faults: list[Fault]) -> Any:
-    """Yield the object that begins at ``start``; return where it ends, None when it does not."""
-    decoder = json.JSONDecoder(
-        object_pairs_hook=_object,
-        parse_int=Number,
-        parse_float=Number,
-        parse_constant=_reject_constant,
-    )
+def _wrapped(text: str, path: Path, faults: list[Fault]) -> int | None:
+    """Return where the one array of an object begins; of several, the one called ``queries``."""
+    arrays: dict[str, int] = {}
+    position = _skipped(text, 0) + 1
+    position = _skipped(text, position)
+    while text[position : position + 1] != "}":
+        name, end = _decoded(text, position, _at(text, position, path), faults)
+        if end is None:
+            return None
+        colon = _skipped(text, end)
+        if not isinstance(name, str) or isinstance(name, Number) or text[colon : colon + 1] != ":":
+            message = "not valid JSON: expected a key in double quotes and a colon"
+            faults.append(Fault(_at(text, position, path), message, "unreadable"))
+            return None
+        position = _skipped(text, colon + 1)
+        value, end = _decoded(text, position, _at(text, position, path), faults)
+        if end is None:
+            return None
+        if isinstance(value, list) and (not value or isinstance(value[0], dict)):
+            arrays[name] = position
+        position = _skipped(text, end)
+        if text[position : position + 1] == "}":
+            break
+        if text[position : position + 1] != ",":
+            message = "not valid JSON: expected a comma or }"
+            faults.append(Fault(_at(text, position, path), message, "unreadable"))
+            return None
+        position = _skipped(text, position + 1)
+    after = _skipped(text, position + 1)
+    if text[after:]:
+        message = "text follows the object; JSON lines are written to a file that ends in .jsonl"
+        faults.append(Fault(_at(text, after, path), message, "unreadable"))
+        return None
+    if len(arrays) > 1 and "queries" not in arrays:
+        found = ", ".join(arrays)
+        message = f"holds several lists of objects ({found}); call that of the queries 'queries'"
+        faults.append(Fault(str(path), message, "type"))
+        return None
+    if not arrays:
+        faults.append(Fault(str(path), _NO_ARRAY, "type"))
+        return None
+    return arrays.get("queries", next(iter(arrays.values())))
+
+
+def _decoded(text: str, start: int, place: str, faults: list[Fault]) -> tuple[Any, int | None]:
+    """Return the value that begins at ``start`` and where it ends; None when it is no JSON."""
     try:
-        value, end = decoder.raw_decode(text, start)
+        value, end = _DECODER.raw_decode(text, start)
+        if _HALF.search(text, start, end):
+            json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as wrong:
-        before = place.rpartition(":")[0] if start else place
-        message = f"not valid JSON: {wrong.msg} at character {wrong.pos - start + 1} of the entry"
-        faults.append(Fault(place if start else before, message, "unreadable"))
-        return None
-    except (RecursionError, ValueError) as wrong:
-        said = "nested too deep" if isinstance(wrong, RecursionError) else str(wrong)
-        faults.append(Fault(place, f"not valid JSON: {said}", "unreadable"))
-        return None
-    if not isinstance(value, dict):
-        what = "a list" if isinstance(value, list) else repr(value)
-        faults.append(Fault(place, f"a golden query is an object, found {what}", "type"))
+        said = f"{wrong.msg} at character {wrong.pos - start + 1} of the entry"
+    except UnicodeEncodeError:
+        said = "a \\u escape is half of a character"
+    except RecursionError:
+        said = "nested too deep"
+    except ValueError as wrong:
+        said = str(wrong)
     else:
-        yield Item(value, place)
-    return end
+        return value, end
+    faults.append(Fault(place, f"not valid JSON: {said}", "unreadable"))
+    return None, None
 
 
-def _end(pattern: re.Pattern[str], text: str, start: int) -> int:
-    match = pattern.match(text, start)
+def _item(value: Any, place: str, faults: list[Fault]) -> Item | None:
+    if isinstance(value, dict):
+        return Item(value, place)
+    what = "a list" if isinstance(value, list) else repr(value)
+    faults.append(Fault(place, f"a golden query is an object, found {what}", "type"))
+    return None
+
+
+def _skipped(text: str, start: int) -> int:
+    match = _SPACE.match(text, start)
     return match.end() if match else start
+
+
+def _at(text: str, position: int, path: Path) -> str:
+    line_start = text.rfind("\n", 0, position)
+    return f"{path}:{text.count(chr(10), 0, position) + 1}:{position - line_start}"
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -126,6 +201,47 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _reject_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number of JSON")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object,
+    parse_int=Number,
+    parse_float=Number,
+    parse_constant=_reject_constant,
+)
+
+
+class _Part(Node):
+    """A part of an object; its place is the object's."""
+
+    __slots__ = ()
+
+    @property
+    def place(self) -> str:
+        return self.source
+
+
+def as_node(value: Any, place: str) -> Node:
+    """Return a value of an object as a node, every part of it at one place."""
+    if isinstance(value, dict):
+        pairs = [(as_node(key, place), as_node(child, place)) for key, child in value.items()]
+        return _Part("mapping", pairs, 0, 0, place)
+    if isinstance(value, list):
+        return _Part("list", [as_node(child, place) for child in value], 0, 0, place)
+    if value is None or isinstance(value, bool):
+        return _Part(
+            "scalar", "null" if value is None else str(value).lower(), 0, 0, place, plain=True
+        )
+    return _Part("scalar", str(value), 0, 0, place, plain=isinstance(value, Number))
+
+
+def cell_value(text: str) -> Any:
+    """Return what a CSV's cell holds as JSON; None where it is no JSON list or object."""
+    try:
+        value = _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, (list, dict)) else None
 
 
 def _rows(text: str, path: Path, faults: list[Fault]) -> Iterator[Item]:

@@ -193,7 +193,8 @@ def _detected(path: Path, options: ReadOptions) -> tuple[str, Node | None]:
     if options.qrels is not None or suffix in (".topics", ".trec", ".xml"):
         return "trec", None
     if suffix in (".jsonl", ".ndjson"):
-        return "jsonl" if is_jsonl_set(path) else "mapped", None
+        text = read_text(path, GoldenError, "golden set")
+        return "jsonl" if is_jsonl_set(text) else "mapped", None
     if suffix in (".json", ".csv", ".tsv"):
         return "mapped", None
     text = read_text(path, GoldenError, "golden set")

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from xml.sax.saxutils import unescape
 
 from kebab_eval.errors import Fault, FormatError, GoldenError
 from kebab_eval.formats.files import read_judgments
@@ -19,11 +21,17 @@ from kebab_eval.yaml_source import read_text
 
 _TOPIC = re.compile(r"<top>(.*?)(?=</top>|<top>|\Z)", re.DOTALL | re.IGNORECASE)
 _NUMBER = re.compile(r"<num>\s*(?:Number:\s*)?([^\s<]+)", re.IGNORECASE)
-_TITLE = re.compile(r"<title>\s*(?:Topic:\s*)?(.*?)\s*(?=<|\Z)", re.DOTALL | re.IGNORECASE)
+_TITLE = re.compile(r"<title>\s*(?:Topic:\s*)?(.*?)\s*(?=</?[a-z]+>|\Z)", re.DOTALL | re.IGNORECASE)
+_PROLOGUE = re.compile(
+    # Atomic, so that a hostile file is not tried in every way it could be cut.
+    r"\s*(?>(?><\?.*?\?>|<!--.*?-->|<(?!top>)[a-z]+>)\s*)*+<top>",
+    re.DOTALL | re.IGNORECASE,
+)
 
 
 def looks_like_topics(text: str) -> bool:
-    return text.lstrip()[:5].lower() == "<top>"
+    """Say whether a text begins with a topic, be it behind an XML prologue and root element."""
+    return _PROLOGUE.match(text) is not None
 
 
 def read_trec_set(path: Path, qrels: Path | None, faults: list[Fault]) -> list[Entry]:
@@ -44,7 +52,7 @@ def read_trec_set(path: Path, qrels: Path | None, faults: list[Fault]) -> list[E
         try:
             judgments = read_judgments(qrels)
         except FormatError as wrong:
-            faults += wrong.faults
+            faults += [replace(fault, code="unreadable") for fault in wrong.faults]
     texts: dict[str, str] = {}
     places: dict[str, str] = {}
     topics = _elements(text) if looks_like_topics(text) else _lines(text)
@@ -68,7 +76,7 @@ def read_trec_set(path: Path, qrels: Path | None, faults: list[Fault]) -> list[E
         message = "golden set is empty; it needs at least one query"
         faults.append(Fault(str(path), message, "empty"))
     judged = {query_id: title for query_id, title in texts.items() if query_id in judgments}
-    if texts and judgments and not judged:
+    if texts and not judged and not faults:
         message = f"judges none of the topics of {path}; are these the right qrels?"
         faults.append(Fault(str(qrels), message, "unknown-id"))
     return judged_entries(judged, judgments, str(path), faults, places)
@@ -84,11 +92,15 @@ def _elements(text: str) -> Iterator[Topic]:
         line += text.count("\n", seen, match.start())
         seen = match.start()
         number, title = _NUMBER.search(match[1]), _TITLE.search(match[1])
-        yield line, number and _nfc(number[1]), title and " ".join(_nfc(title[1]).split())
+        yield (
+            line,
+            number and _nfc(unescape(number[1])),
+            title and " ".join(_nfc(unescape(title[1])).split()),
+        )
 
 
 def _lines(text: str) -> Iterator[Topic]:
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             query_id, tab, query = line.partition("\t")
             if tab and query_id.strip():

@@ -1,6 +1,6 @@
 """Metrics of a ranking: declared in one registry, computed from one rank table, numpy only."""
 
-from kebab_eval.metrics.aggregate import RunScores, default_metrics, evaluate_run
+from kebab_eval.metrics.aggregate import RunScores, default_metrics, evaluate_run, primary_for
 from kebab_eval.metrics.ranktable import RankTable, normalise_id
 from kebab_eval.metrics.registry import (
     ENTRY_POINT_GROUP,
@@ -21,4 +21,5 @@ __all__ = [
     "default_registry",
     "evaluate_run",
     "normalise_id",
+    "primary_for",
 ]

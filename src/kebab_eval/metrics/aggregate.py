@@ -14,6 +14,7 @@ from kebab_eval.metrics.ranktable import FloatArray, RankTable, first_places, fr
 from kebab_eval.metrics.registry import Metric, default_registry
 from kebab_eval.metrics.slices import slice_means
 from kebab_eval.metrics.spans import span_recall
+from kebab_eval.metrics.versions import V02_METRICS, has_versions, version_scores
 from kebab_eval.records import LEVELS, GoldenQuery, GoldenSet, Level, QueryResult
 from kebab_eval.stats import mean_intervals
 
@@ -42,9 +43,11 @@ def default_metrics(golden: GoldenSet, cutoffs: Sequence[int] = DEFAULT_CUTOFFS)
     """Return the metrics that a run is scored with, chunk level first.
 
     At both levels hit, precision, recall and nDCG at each cutoff (nDCG at 5 and 10 always), MRR@10,
-    MAP and judged@10; where a query has a grade of 2 or 3, recall from that grade on, and top3_hit.
+    MAP and judged@10; nDCG with linear gain where the set has fractional gains; where a query has a
+    grade of 2 or 3, recall from that grade on, and top3_hit.
     """
     registry = default_registry()
+    ndcg = "ndcg_linear" if golden.linear_gain else "ndcg"
     metrics: list[Metric] = []
     for level in LEVELS:
         grades = {grade for query in golden.queries for grade in query.judgments.at(level).values()}
@@ -52,7 +55,7 @@ def default_metrics(golden: GoldenSet, cutoffs: Sequence[int] = DEFAULT_CUTOFFS)
         for family in ("hit", "precision", "recall"):
             metrics += [registry.make(family, cutoff=k, level=level) for k in cutoffs]
         for k in sorted({*cutoffs, 5, 10}):
-            metrics.append(registry.make("ndcg", cutoff=k, level=level))
+            metrics.append(registry.make(ndcg, cutoff=k, level=level))
         metrics.append(registry.make("mrr", cutoff=10, level=level))
         metrics.append(registry.make("map", level=level))
         metrics.append(registry.make("judged", cutoff=10, level=level))
@@ -64,6 +67,25 @@ def default_metrics(golden: GoldenSet, cutoffs: Sequence[int] = DEFAULT_CUTOFFS)
         if top >= 3:
             metrics.append(registry.make("top3_hit", level=level))
     return metrics
+
+
+def primary_for(golden: GoldenSet, primary: str) -> str:
+    """Return the name of the metric that a run on this set is judged by first.
+
+    It is the one that the config names, but for nDCG of a set with fractional gains: that is
+    ndcg_linear, with the same cutoff and level. A gain of 2^grade - 1 is for grades on a scale; 0.5
+    is a gain already.
+
+    Raises:
+        MetricError: no metric has that name.
+    """
+    if not golden.linear_gain:
+        return primary
+    registry = default_registry()
+    metric = registry.parse(primary)
+    if metric.family.name != "ndcg":
+        return primary
+    return registry.make("ndcg_linear", cutoff=metric.cutoff, level=metric.level).name
 
 
 def evaluate_run(
@@ -79,7 +101,8 @@ def evaluate_run(
     Only the queries that have a result are scored, so that a partial run can be; ``total_queries``
     is their number. A result with an error counts in ``failed_queries`` and scores 0 wherever its
     query has judgments. ``hit_at_k`` and ``mrr`` are at chunk level, as kebab has them, when the
-    golden set judges any chunk, and otherwise at document level.
+    golden set judges any chunk, and otherwise at document level. A Document Server set has
+    ``versions`` besides (:func:`kebab_eval.metrics.versions.version_scores`).
 
     Args:
         golden: the golden set.
@@ -97,7 +120,7 @@ def evaluate_run(
     """
     cutoffs = sorted(set(cutoffs))
     chosen = {metric.name: metric for metric in default_metrics(golden, cutoffs)}
-    further = _further(metrics)
+    further = _further((*metrics, *V02_METRICS) if has_versions(golden) else metrics)
     chosen |= {metric.name: metric for metric in further if metric.level is not None}
     span_cuts = {metric.cutoff for metric in further if metric.family.name == SPANS}
     places = _places(golden, results)
@@ -124,7 +147,7 @@ def evaluate_run(
     for place, row in zip(places, scored, strict=True):
         per_query[place] = row
     summary = _summary(values, seed)
-    aggregate = {
+    aggregate: dict[str, Any] = {
         "schema_version": AGGREGATE_SCHEMA,
         **_legacy(golden, summary, cutoffs),
         "total_queries": len(results),
@@ -138,6 +161,8 @@ def evaluate_run(
             "total": summary[FAILURE]["n"],
         },
     }
+    if has_versions(golden):  # the aggregate of any other set has no such key
+        aggregate["versions"] = version_scores(queries, answered, values)
     return RunScores(tuple(per_query), aggregate)
 
 

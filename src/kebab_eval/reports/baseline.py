@@ -24,6 +24,7 @@ _SHOWN_IDS = 8
 # The scores that users of the Document Server's set read, v0.2 and then v0.1; at doc level.
 _HEADLINE = (
     "ndcg_at_10",
+    "ndcg_linear_at_10",
     "recall_at_10_rel2",
     "recall_at_10_rel3",
     "recall_at_10",

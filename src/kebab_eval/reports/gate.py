@@ -8,6 +8,7 @@ from collections.abc import Callable
 from xml.etree import ElementTree
 
 from kebab_eval.gate import VERDICTS, GateVerdict, RuleResult
+from kebab_eval.reports.github import annotation
 from kebab_eval.reports.markdown import code, escape, table
 from kebab_eval.reports.texts import encodable, one_line
 
@@ -153,24 +154,16 @@ def github_annotations(verdict: GateVerdict) -> str:
     """
     lines = []
     if verdict.not_comparable:
-        said = _message("; ".join(_warnings(verdict)))
-        lines.append(f"::warning title={_property('gate undecided')}::{said}")
+        lines.append(
+            annotation("warning", {"title": "gate undecided"}, "; ".join(_warnings(verdict)))
+        )
     for result in _by_weight(verdict):
         level = _LEVELS.get(result.verdict)
         if level is None:
             continue
         rule = result.rule
-        at = {"title": f"gate {result.verdict}"}
+        at: dict[str, object] = {"title": f"gate {result.verdict}"}
         if rule.file is not None:
-            at = {"file": rule.file, "line": str(rule.line), "col": str(rule.column), **at}
-        properties = ",".join(f"{key}={_property(value)}" for key, value in at.items())
-        lines.append(f"::{level} {properties}::{_message(f'{_rule(result)}: {result.reason}')}")
+            at = {"file": rule.file, "line": rule.line, "col": rule.column, **at}
+        lines.append(annotation(level, at, f"{_rule(result)}: {result.reason}"))
     return "".join(f"{line}\n" for line in lines)
-
-
-def _message(text: str) -> str:
-    return one_line(text).replace("%", "%25")
-
-
-def _property(text: str) -> str:
-    return _message(text).replace(":", "%3A").replace(",", "%2C")

@@ -19,6 +19,7 @@ from kebab_eval.reports.summary import (
     version_text,
 )
 from kebab_eval.reports.texts import visible
+from kebab_eval.reports.versions import said_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -47,6 +48,7 @@ def render_html(run: EvalRun, plots: Mapping[str, str]) -> str:
         rank_plot=plots["plots/ranks.svg"],
         metrics_plot=plots["plots/metrics.svg"],
         shown_hits=_SHOWN_HITS,
+        versions_said=said_of(summary.versions),
         config_text=yaml.safe_dump(dict(run.config), sort_keys=False, allow_unicode=True),
     )
 

@@ -18,6 +18,7 @@ from kebab_eval.reports.summary import (
     version_text,
 )
 from kebab_eval.reports.texts import one_line
+from kebab_eval.reports.versions import said_of
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 
@@ -38,7 +39,13 @@ def render_note(run: EvalRun) -> str:
     """Return the short form for the run page: verdict, metrics, slices, what to look at."""
     summary = summarise(run)
     return (
-        "\n".join(_head(run, summary) + _metrics(summary) + _slices(summary, groups=False)) + "\n"
+        "\n".join(
+            _head(run, summary)
+            + _metrics(summary)
+            + _versions(summary, sliced=False)
+            + _slices(summary, groups=False)
+        )
+        + "\n"
     )
 
 
@@ -48,6 +55,7 @@ def render_markdown(run: EvalRun) -> str:
     parts = [
         *_head(run, summary),
         *_metrics(summary),
+        *_versions(summary, sliced=True),
         *_slices(summary, groups=True),
         *_failures(summary),
         *_worst(summary),
@@ -97,6 +105,19 @@ def _metrics(summary: Summary) -> list[str]:
         *(f"Note: {note}." for note in summary.notes),
         "",
     ]
+
+
+def _versions(summary: Summary, *, sliced: bool) -> list[str]:
+    lines: list[str] = []
+    for version in summary.versions:
+        rows = [["", version.overall.value, *map(str, version.overall.cells)]]
+        for field, members in version.groups if sliced else ():
+            rows += [[escape(field), escape(row.value), *map(str, row.cells)] for row in members]
+        lines += [f"## Scores {version.title}", ""]
+        lines += [*table(["", "", *version.labels], rows), ""]
+    if summary.versions:
+        lines += [f"{escape(said_of(summary.versions))}.", ""]
+    return lines
 
 
 def _slices(summary: Summary, *, groups: bool) -> list[str]:

@@ -9,11 +9,18 @@ from typing import Any
 
 from kebab_eval.metrics.slices import slice_values
 from kebab_eval.records import LEVELS, EvalRun, GoldenQuery, Level, QueryResult
+from kebab_eval.reports.versions import VersionTable, version_tables
 
 DASH = "–"
 WORST = 10
 
-_GRID = (("hit", "hit"), ("precision", "precision"), ("recall", "recall"), ("ndcg", "nDCG"))
+_GRID = (
+    ("hit", "hit"),
+    ("precision", "precision"),
+    ("recall", "recall"),
+    ("ndcg", "nDCG"),
+    ("ndcg_linear", "nDCG (linear)"),
+)
 # kebab's definition, which its users know: the documents among the first k hits, where the other
 # document metrics look at the first k documents.
 _RECALL_OF_HITS = "recall of k hits"
@@ -78,6 +85,8 @@ class Summary:
     failed: int
     total: int
     lines: tuple[QueryLine, ...]
+    versions: tuple[VersionTable, ...] = ()
+    """The scores of a Document Server set by version, those that the run is to be read by."""
 
     @property
     def failures(self) -> tuple[QueryLine, ...]:
@@ -125,6 +134,7 @@ def summarise(run: EvalRun) -> Summary:
         failed=aggregate["failed_queries"],
         total=aggregate["total_queries"],
         lines=lines,
+        versions=version_tables(run),
     )
 
 
@@ -176,6 +186,11 @@ def _grid(measures: Mapping[str, Measure], cutoffs: tuple[int, ...]) -> list[Row
                 values = tuple(cell.value for cell in cells)
                 name = _RECALL_OF_HITS if (family, level) == ("recall", "doc") else label
                 rows.append(Row(name, level, values, max(cell.n for cell in cells)))
+        if level == "chunk":
+            spans = [_get(measures, f"span_recall_at_{k}") for k in cutoffs]
+            if any(cell.value is not None for cell in spans):
+                values = tuple(cell.value for cell in spans)
+                rows.append(Row("recall of spans", level, values, max(s.n for s in spans)))
     return rows
 
 

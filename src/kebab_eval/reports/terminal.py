@@ -14,11 +14,14 @@ from kebab_eval.reports.summary import (
     summarise,
 )
 from kebab_eval.reports.texts import one_line, visible
+from kebab_eval.reports.versions import VersionRow, VersionTable, said_of
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 _MAX_CELLS = 6
+_MAX_ROWS = 12
 
 
 def print_run(run: EvalRun, console: Console) -> None:
@@ -44,6 +47,34 @@ def print_run(run: EvalRun, console: Console) -> None:
     console.print()
     for line in _lines(summary):
         console.print(Text(visible(" ".join(line.splitlines()))), soft_wrap=True)
+    for version in summary.versions:
+        console.print()
+        console.print(_version_table(version))
+    if summary.versions:
+        console.print(Text(said_of(summary.versions), "dim"), soft_wrap=True)
+
+
+def _version_table(version: VersionTable) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column(Text(version.title, "bold"), no_wrap=True, max_width=28)
+    for label in version.labels[: version.narrow]:
+        table.add_column(label, justify="right", vertical="bottom")
+
+    def add(row: VersionRow, indent: str) -> None:
+        cells = (Text(str(cell)) for cell in row.cells[: version.narrow])
+        table.add_row(Text(indent + one_line(row.value)), *cells)
+
+    add(version.overall, "")
+    for field, rows in version.groups:
+        table.add_row(Text(f"by {field}", "dim"))
+        for row in rows[:_MAX_ROWS]:
+            add(row, "  ")
+        if len(rows) > _MAX_ROWS:
+            table.add_row(Text(f"  and {len(rows) - _MAX_ROWS} more", "dim"))
+    return table
 
 
 def _lines(summary: Summary) -> list[str]:

@@ -46,8 +46,15 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def run_metrics(aggregate: Mapping[str, Any], primary: str) -> dict[str, float]:
-    """Return the metrics of a run by MLflow key. An undefined metric is not logged, its n is."""
+def run_metrics(
+    aggregate: Mapping[str, Any], primary: str, eval_version: str = "both"
+) -> dict[str, float]:
+    """Return the metrics of a run by MLflow key. An undefined metric is not logged, its n is.
+
+    Args:
+        eval_version: which scores of a Document Server set are wanted; those of v0.2 are among the
+            metrics that every run has.
+    """
     registry = default_registry()
     metrics: dict[str, float] = {}
     for name, entry in aggregate["metrics"].items():
@@ -62,11 +69,24 @@ def run_metrics(aggregate: Mapping[str, Any], primary: str) -> dict[str, float]:
     metrics["count/queries"] = aggregate["total_queries"]
     metrics["count/failed_queries"] = aggregate["failed_queries"]
     metrics["count/duplicate_hits"] = aggregate["duplicate_hits"]
+    for name, entry in _v01_scores(aggregate, eval_version).items():
+        if entry["value"] is None:
+            metrics[f"count/scored_v0.1_{name}"] = entry["n"]
+        else:
+            metrics[f"v0.1/{name}"] = entry["value"]
     for field in _SLICES_LOGGED:
         for value, cells in aggregate["slices"].get(field, {}).items():
             if cells.get(primary) is not None:
                 metrics[_free_key(f"by_{field}/{key_part(value)}", value, metrics)] = cells[primary]
     return {key[:MAX_KEY]: float(value) for key, value in metrics.items()}
+
+
+def _v01_scores(aggregate: Mapping[str, Any], eval_version: str) -> Mapping[str, Any]:
+    versions = aggregate.get("versions")
+    if not versions or eval_version == "v0.2":
+        return {}
+    scores: Mapping[str, Any] = versions["v0.1"]["scores"]
+    return scores
 
 
 def _free_key(key: str, value: str, taken: Collection[str]) -> str:

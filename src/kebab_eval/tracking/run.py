@@ -68,8 +68,14 @@ class Tracker:
         """Start importing MLflow in the background."""
         self._imported = _in_background(_import_mlflow)
 
-    def start(self, name: str, record_id: str, tags: Mapping[str, str]) -> None:
-        """Create the run in the background; a failure is raised by :meth:`finish`."""
+    def start(
+        self, name: str, record_id: str, tags: Mapping[str, str], *, again: bool = False
+    ) -> None:
+        """Create the run in the background; a failure is raised by :meth:`finish`.
+
+        Args:
+            again: take the run that was made for the record before, if there is one.
+        """
         before, now_ms = self._imported, int(time.time() * 1000)
 
         def create() -> TrackedRun:
@@ -77,9 +83,8 @@ class Tracker:
                 before.result()
             else:
                 _import_mlflow()
-            return _create_run(
-                self.store, self.experiment, name, now_ms, {**tags, keys.TAG_RECORD: record_id}
-            )
+            marked = {**tags, keys.TAG_RECORD: record_id}
+            return _create_run(self.store, self.experiment, name, now_ms, marked, again=again)
 
         self._started = _in_background(create)
 
@@ -194,7 +199,13 @@ def told(store: Store) -> Iterator[None]:
 
 
 def _create_run(
-    store: Store, experiment: str, name: str, start_ms: int, tags: Mapping[str, str]
+    store: Store,
+    experiment: str,
+    name: str,
+    start_ms: int,
+    tags: Mapping[str, str],
+    *,
+    again: bool,
 ) -> TrackedRun:
     prepare_database(store)
     with told(store), migrating(store):
@@ -205,13 +216,18 @@ def _create_run(
         newest = client.search_runs(
             [experiment_id], same, order_by=["start_time DESC"], max_results=1
         )
-        created = client.create_run(
-            experiment_id,
-            start_time=start_ms,
-            run_name=name,
-            tags={key: value[: keys.MAX_TAG] for key, value in tags.items()},
+        made = _made_before(client, experiment_id, tags[keys.TAG_RECORD]) if again else None
+        if made is not None:
+            client.update_run(made, status="RUNNING")
+            newest = [found for found in newest if found.info.run_id != made]
+        run_id = made or str(
+            client.create_run(
+                experiment_id,
+                start_time=start_ms,
+                run_name=name,
+                tags={key: value[: keys.MAX_TAG] for key, value in tags.items()},
+            ).info.run_id
         )
-    run_id = created.info.run_id
     previous = None
     if newest:
         before = newest[0].info
@@ -220,6 +236,12 @@ def _create_run(
     return TrackedRun(
         run_id, experiment_id, keys.run_url(store.ui_url, experiment_id, run_id), previous
     )
+
+
+def _made_before(client: MlflowClient, experiment_id: str, record_id: str) -> str | None:
+    same = f"tags.`{keys.TAG_RECORD}` = '{record_id}'"
+    found = client.search_runs([experiment_id], same, max_results=1)
+    return str(found[0].info.run_id) if found else None
 
 
 def _experiment_id(client: MlflowClient, store: Store, name: str) -> str:
@@ -248,11 +270,11 @@ def _log(client: MlflowClient, run_id: str, run: EvalRun, folder: Path, note: st
     now = int(time.time() * 1000)
     snapshot = {**run.info["system"], "golden_digest": run.golden.digest}
     params = [Param(*pair) for pair in keys.run_params(run.config, snapshot).items()]
-    primary = run.config["metrics"]["primary"]
-    metrics = [
-        Metric(key, value, now, 0)
-        for key, value in keys.run_metrics(run.aggregate, primary).items()
-    ]
+    settings = run.config["metrics"]
+    logged = keys.run_metrics(
+        run.aggregate, settings["primary"], settings.get("eval_version", "both")
+    )
+    metrics = [Metric(key, value, now, 0) for key, value in logged.items()]
     tables = [{"path": "per_query_table.json", "type": "table"}]
     tags = [
         RunTag("mlflow.note.content", note[: keys.MAX_TAG]),

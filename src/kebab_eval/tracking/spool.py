@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kebab_eval.errors import Fault, RecordError, UsageError, nearest
-from kebab_eval.records import EvalRun, GoldenQuery, GoldenSet, QueryResult
+from kebab_eval.records import Candidate, EvalRun, GoldenQuery, GoldenSet, QueryResult
 from kebab_eval.redaction import redact
 
 T = TypeVar("T")
@@ -27,6 +27,7 @@ T = TypeVar("T")
 SPOOL = Path("mlruns/spool")
 RUN_FILE, RESULTS_FILE = "run.json", "per_query.jsonl"
 AGGREGATE_FILE, CONFIG_FILE, GOLDEN_FILE = "aggregate.json", "config.json", "golden.jsonl"
+CANDIDATES_FILE = "candidates.jsonl"
 MIN_PREFIX = 4
 
 # What reading JSON of any shape can raise: wrong types, wrong values, missing keys, too deep.
@@ -49,7 +50,7 @@ class RecordWriter:
     def __init__(self, folder: Path, info: dict[str, Any]) -> None:
         self.folder = folder
         self.info = info
-        self._results = -1
+        self._open: dict[str, int] = {}
 
     @classmethod
     def create(
@@ -79,28 +80,54 @@ class RecordWriter:
             for file, text in files.items():
                 writer.write(file, text)
             writer.write(RUN_FILE, dump_json(started))
-            with _told(folder / RESULTS_FILE):
-                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-                writer._results = os.open(folder / RESULTS_FILE, flags, 0o666)
+            writer.open_lines(RESULTS_FILE)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         return writer
 
+    @classmethod
+    def reopen(cls, folder: Path, results: Sequence[QueryResult]) -> RecordWriter:
+        """Go on with a record that was cut off, of which these results are kept."""
+        writer = cls(folder, _read_json(folder / RUN_FILE))
+        kept = "".join(dump_line(result.to_json()) + "\n" for result in results)
+        writer.write(RESULTS_FILE, kept)
+        path = folder / CANDIDATES_FILE
+        if path.exists():
+            with _told(path):  # half a line at its end is nobody's candidates
+                os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
+        writer.open_lines(RESULTS_FILE)
+        return writer
+
+    def open_lines(self, name: str) -> None:
+        """Open a file of lines, which it makes, for what is added as it comes."""
+        with _told(self.folder / name):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+            self._open[name] = os.open(self.folder / name, flags, 0o666)
+
     def append(self, result: QueryResult) -> None:
-        """Add one result as a line. A line that the disk did not take whole is taken back."""
-        line = _utf8(dump_line(result.to_json()) + "\n")
-        path = self.folder / RESULTS_FILE
+        """Add one result as a line, after its candidates if it has any.
+
+        A line that the disk did not take whole is taken back.
+        """
+        if result.candidates:
+            if CANDIDATES_FILE not in self._open:
+                self.open_lines(CANDIDATES_FILE)
+            self._append(CANDIDATES_FILE, dump_candidates(result))
+        self._append(RESULTS_FILE, dump_line(result.to_json()))
+
+    def _append(self, name: str, text: str) -> None:
+        line, path, file = _utf8(text + "\n"), self.folder / name, self._open[name]
         with _told(path):
-            before = os.fstat(self._results)
+            before = os.fstat(file)
             if before.st_nlink == 0:  # writing would succeed, and nobody could ever read it
                 raise FileNotFoundError(errno.ENOENT, "it was removed while the run was going on")
             try:
-                written = os.write(self._results, line)
+                written = os.write(file, line)
                 while written < len(line):
-                    written += os.write(self._results, line[written:])
+                    written += os.write(file, line[written:])
             except BaseException:
-                os.ftruncate(self._results, before.st_size)
+                os.ftruncate(file, before.st_size)
                 raise
 
     def write(self, name: str, content: str | bytes) -> None:
@@ -122,6 +149,9 @@ class RecordWriter:
         """Replace the lines that came in by the judged ones, in the order of the golden set."""
         self.close()
         self.write(RESULTS_FILE, "".join(dump_line(r.to_json()) + "\n" for r in results))
+        listed = [dump_candidates(result) + "\n" for result in results if result.candidates]
+        if listed:
+            self.write(CANDIDATES_FILE, "".join(listed))
 
     def update(self, **changes: Any) -> None:
         """Change ``run.json``."""
@@ -129,9 +159,8 @@ class RecordWriter:
         self.write(RUN_FILE, dump_json(self.info))
 
     def close(self) -> None:
-        if self._results >= 0:
-            os.close(self._results)
-            self._results = -1
+        while self._open:
+            os.close(self._open.popitem()[1])
 
 
 def read_record(folder: Path) -> EvalRun:
@@ -160,6 +189,33 @@ def read_record(folder: Path) -> EvalRun:
     except _DAMAGE as reason:
         raise RecordError(f"{folder / RUN_FILE}: 'golden' is damaged ({_said(reason)})") from reason
     return EvalRun(info, config, golden, results, aggregate)
+
+
+def read_candidates(folder: Path) -> dict[str, dict[str, tuple[Candidate, ...]]]:
+    """Return query id -> channel -> its ranking, of the queries whose candidates were recorded.
+
+    Raises:
+        RecordError: the file is damaged.
+    """
+    path = folder / CANDIDATES_FILE
+    return dict(_read_lines(path, _candidates, "candidates")) if path.exists() else {}
+
+
+def _candidates(data: Any) -> tuple[str, dict[str, tuple[Candidate, ...]]]:
+    channels = {
+        str(name): tuple(Candidate(str(c), str(d), float(score)) for c, d, score in ranking)
+        for name, ranking in data["channels"].items()
+    }
+    return str(data["query_id"]), channels
+
+
+def dump_candidates(result: QueryResult) -> str:
+    """Return the line of a query's candidates: a channel -> [chunk id, document id, score] each."""
+    channels = {
+        name: [[one.chunk_id, one.doc_id, one.score] for one in ranking]
+        for name, ranking in result.candidates.items()
+    }
+    return dump_line({"query_id": result.query_id, "channels": channels})
 
 
 def _read_lines(path: Path, parse: Callable[[Any], T], what: str) -> Iterator[T]:

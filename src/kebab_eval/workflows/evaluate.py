@@ -19,9 +19,16 @@ from typing import Any
 from kebab_eval.backends import open_backend
 from kebab_eval.backends.base import Backend
 from kebab_eval.config_file import USER_INFO, LoadedConfig, load_config, portable_path
-from kebab_eval.errors import Interrupted, RecordError, TrackerError, UsageError
+from kebab_eval.errors import (
+    BackendError,
+    Interrupted,
+    RecordError,
+    TrackerError,
+    UsageError,
+)
 from kebab_eval.golden import select
 from kebab_eval.levers import flatten
+from kebab_eval.metrics import primary_for
 from kebab_eval.records import EvalRun, GoldenSet, QueryResult
 from kebab_eval.reports import run_files
 from kebab_eval.reports.markdown import render_note
@@ -33,6 +40,7 @@ from kebab_eval.workflows.fanout import fan_out
 from kebab_eval.workflows.golden_source import held_against, read_golden
 from kebab_eval.workflows.judging import judge, settled
 from kebab_eval.workflows.provenance import git_state, versions
+from kebab_eval.workflows.versions import check_version
 
 # What stops a run: Ctrl-C, a polite kill, a terminal that closes (which Windows does not tell).
 _STOPPING = [
@@ -87,6 +95,26 @@ class _Prepared:
     queries_in_set: int
 
 
+@dataclass(slots=True)
+class Session:
+    """An evaluation that is under way: what is asked, of whom, and what has been answered.
+
+    ``collected`` maps the place of a query in the golden set to its result.
+    """
+
+    loaded: LoadedConfig
+    golden: GoldenSet
+    backend: Backend
+    writer: spool.RecordWriter
+    collected: dict[int, QueryResult]
+
+    @property
+    def kept(self) -> str:
+        return f"{len(self.collected)} of {len(self.golden.queries)} answers are kept in " + str(
+            self.writer.folder
+        )
+
+
 def evaluate(request: Request, progress: Progress = _silent, *, track: bool) -> Outcome:
     """Run one evaluation.
 
@@ -99,11 +127,13 @@ def evaluate(request: Request, progress: Progress = _silent, *, track: bool) -> 
         TrackerError: MLflow failed; the record is complete, and the message says where.
         Interrupted: Ctrl-C or SIGTERM; the answers so far are kept.
     """
-    with _signals_raise():
+    with signals_raise():
         loaded = _read_config(request)
         source = loaded.config.golden
         checked = read_golden(source)
         select(checked.golden, request.limit, request.query_ids)  # an unknown id is told at once
+        check_version(checked.golden, loaded.config.metrics.eval_version)
+        loaded = _with_primary(loaded, checked.golden)
         tracker = None
         if track:
             store = resolve_store(request.tracking_uri, loaded.config.tracking.uri)
@@ -115,9 +145,26 @@ def evaluate(request: Request, progress: Progress = _silent, *, track: bool) -> 
             golden = select(checked.golden, request.limit, request.query_ids)
             backend.prepare(lambda done, total: progress("indexing", done, total))
             prepared = _Prepared(loaded, golden, backend, len(checked.golden.queries))
-            return _evaluate(prepared, request, tracker, progress)
+            name = _run_name(prepared, request)
+            writer = spool.RecordWriter.create(
+                spool.SPOOL,
+                name,
+                _run_info(prepared, request, tracker),
+                _input_files(prepared),
+            )
+            if tracker is not None:
+                tracker.start(name, writer.info["id"], run_tags(writer.info))
+            return complete(Session(loaded, golden, backend, writer, {}), tracker, progress)
         finally:
             asyncio.run(backend.close())
+
+
+def _with_primary(loaded: LoadedConfig, golden: GoldenSet) -> LoadedConfig:
+    """Return the config with the primary metric that the golden set's gains call for."""
+    settings = loaded.snapshot["metrics"]
+    primary = primary_for(golden, settings["primary"])
+    snapshot = {**loaded.snapshot, "metrics": {**settings, "primary": primary}}
+    return replace(loaded, snapshot=snapshot)
 
 
 def _read_config(request: Request) -> LoadedConfig:
@@ -142,39 +189,38 @@ def _with_suite(loaded: LoadedConfig, suite: str) -> LoadedConfig:
     )
 
 
-def _evaluate(
-    prepared: _Prepared, request: Request, tracker: Tracker | None, progress: Progress
-) -> Outcome:
+def complete(session: Session, tracker: Tracker | None, progress: Progress) -> Outcome:
+    """Ask what is missing, judge everything, and bring record and MLflow run to their end.
+
+    Raises:
+        BackendError: the system is down; what was answered is recorded.
+        RecordError, TrackerError, Interrupted: as :func:`evaluate` does.
+    """
     # What leaves memory comes from the snapshot: the config holds resolved secrets.
-    config, name = prepared.loaded.config, _run_name(prepared, request)
-    writer = spool.RecordWriter.create(
-        spool.SPOOL, name, _run_info(prepared, request), _input_files(prepared)
-    )
-    collected: dict[int, QueryResult] = {}
-    status = "FINISHED"
+    loaded, writer, collected = session.loaded, session.writer, session.collected
+    status, down = "FINISHED", None
     try:
         if tracker is not None:
-            tracker.start(name, writer.info["id"], _run_tags(writer.info))
             tracker.settle()
         started = time.perf_counter()
         try:
-            _ask_all(prepared, writer, collected, progress)
+            _ask_missing(session, progress)
         except KeyboardInterrupt:
             status = "KILLED"
+        except BackendError as failure:
+            status, down = "FAILED", failure
         # Judging takes a second or two; a signal in it would leave answers that nobody judged.
         previous = _ignore_signals()
         answered = list(collected.values())
-        golden = settled(prepared.golden, answered)
-        results, aggregate = judge(golden, answered, prepared.loaded.snapshot["metrics"])
-        if status == "FINISHED" and aggregate["failed_queries"] > config.execution.max_failed:
+        golden = settled(session.golden, answered)
+        results, aggregate = judge(golden, answered, loaded.snapshot["metrics"])
+        max_failed = loaded.config.execution.max_failed
+        if status == "FINISHED" and aggregate["failed_queries"] > max_failed:
             status = "FAILED"
-        writer.info["duration_s"] = round(time.perf_counter() - started, 3)
+        spent = writer.info.get("duration_s", 0) + time.perf_counter() - started
+        writer.info["duration_s"] = round(spent, 3)
         run = EvalRun(
-            {**writer.info, "status": status},
-            prepared.loaded.snapshot,
-            golden,
-            results,
-            aggregate,
+            {**writer.info, "status": status}, loaded.snapshot, golden, results, aggregate
         )
         _write(run, writer)
         if status != "KILLED":
@@ -188,13 +234,22 @@ def _evaluate(
         if tracker is not None:
             tracker.abandon(state)
         if isinstance(failure, KeyboardInterrupt):
-            raise Interrupted(_kept(writer.folder, len(collected), prepared.golden)) from None
-        raise RecordError(
-            f"{failure}; {len(collected)} answers are kept in {writer.folder}"
-        ) from failure
+            raise Interrupted(_interrupted(session)) from None
+        raise RecordError(f"{failure}; {session.kept}") from failure
     if status == "KILLED":
-        raise Interrupted(_kept(writer.folder, len(collected), prepared.golden))
+        raise Interrupted(_interrupted(session))
+    if down is not None:
+        left = len(session.golden.queries) - len(collected)
+        raise BackendError(f"{down}\n{left} queries were not asked; {_resume(session)}")
     return outcome
+
+
+def _interrupted(session: Session) -> str:
+    return f"interrupted; {session.kept}\n{_resume(session)}"
+
+
+def _resume(session: Session) -> str:
+    return f"'kebab-eval resume {session.writer.folder}' goes on"
 
 
 def _run_name(prepared: _Prepared, request: Request) -> str:
@@ -214,23 +269,20 @@ def _run_name(prepared: _Prepared, request: Request) -> str:
     return USER_INFO.sub("", f"{name} ({', '.join(parts)})")[:200] if parts else name
 
 
-def _ask_all(
-    prepared: _Prepared,
-    writer: spool.RecordWriter,
-    collected: dict[int, QueryResult],
-    progress: Progress,
-) -> None:
-    queries = prepared.golden.queries
+def _ask_missing(session: Session, progress: Progress) -> None:
+    total, collected = len(session.golden.queries), session.collected
+    missing = [place for place in range(total) if place not in collected]
 
     def keep(index: int, result: QueryResult) -> None:
-        writer.append(result)
-        collected[index] = result
-        progress("queries", len(collected), len(queries))
+        session.writer.append(result)
+        collected[missing[index]] = result
+        progress("queries", len(collected), total)
 
-    config = prepared.loaded.config
-    progress("queries", 0, len(queries))
+    config = session.loaded.config
+    queries = [session.golden.queries[place] for place in missing]
+    progress("queries", len(collected), total)
     try:
-        asyncio.run(fan_out(prepared.backend, queries, config.execution, config.search.mode, keep))
+        asyncio.run(fan_out(session.backend, queries, config.execution, config.search.mode, keep))
     except BaseExceptionGroup as failures:
         # A task group wraps what its tasks raise; here that is the first disk error, repeated.
         raise failures.exceptions[0] from None
@@ -273,10 +325,6 @@ def _mark(writer: spool.RecordWriter, status: str) -> None:
         return  # the disk is full: the record says RUNNING, which no finished record does
 
 
-def _kept(folder: Path, count: int, golden: GoldenSet) -> str:
-    return f"interrupted; {count} of {len(golden.queries)} answers are kept in {folder}"
-
-
 def _input_files(prepared: _Prepared) -> dict[str, str]:
     import yaml
 
@@ -294,7 +342,7 @@ def _golden_lines(golden: GoldenSet) -> str:
     return "".join(spool.dump_line(query.to_json()) + "\n" for query in golden.queries)
 
 
-def _run_info(prepared: _Prepared, request: Request) -> dict[str, Any]:
+def _run_info(prepared: _Prepared, request: Request, tracker: Tracker | None) -> dict[str, Any]:
     golden = prepared.golden
     system = prepared.backend.describe()
     return {
@@ -315,6 +363,9 @@ def _run_info(prepared: _Prepared, request: Request) -> dict[str, Any]:
         "command": request.command,
         "tags": {**prepared.loaded.snapshot["tags"], **request.tags},
         "config_path": portable_path(prepared.loaded.path),
+        "tracking": None
+        if tracker is None
+        else {"uri": tracker.store.shown, "experiment": tracker.experiment},
     }
 
 
@@ -328,7 +379,7 @@ def _lever(loaded: LoadedConfig) -> dict[str, Any] | None:
     return {"key": key, "value": value}
 
 
-def _run_tags(info: Mapping[str, Any]) -> dict[str, str]:
+def run_tags(info: Mapping[str, Any]) -> dict[str, str]:
     tags = {
         "mlflow.runType": "genai_evaluate",
         "mlflow.source.name": "kebab-eval",
@@ -348,7 +399,7 @@ def _run_tags(info: Mapping[str, Any]) -> dict[str, str]:
 
 
 @contextmanager
-def _signals_raise() -> Iterator[None]:
+def signals_raise() -> Iterator[None]:
     """Make SIGTERM stop the run the way Ctrl-C does: by KeyboardInterrupt, with the record kept."""
 
     def stop(_signum: int, _frame: object) -> None:

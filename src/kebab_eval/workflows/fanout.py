@@ -1,16 +1,22 @@
-"""Asking the system every query: bounded, timed, and no query lost."""
+"""Asking the system every query: bounded, paced, timed, asked again where that helps; none lost."""
 
 from __future__ import annotations
 
 import asyncio
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from itertools import islice
 
-from kebab_eval.backends.base import Backend
+import stamina
+
+from kebab_eval.backends.base import Backend, SearchResponse
 from kebab_eval.config import Execution
 from kebab_eval.errors import BackendError, KebabEvalError
 from kebab_eval.records import GoldenQuery, Hit, QueryResult
+
+OnResult = Callable[[int, QueryResult], None]
+_LONGEST_PAUSE_S = 60.0
 
 
 async def fan_out(
@@ -18,53 +24,221 @@ async def fan_out(
     queries: Sequence[GoldenQuery],
     execution: Execution,
     mode: str,
-    on_result: Callable[[int, QueryResult], None],
+    on_result: OnResult,
 ) -> None:
     """Ask each query once and hand over every result as it comes, failures too.
 
-    ``latency_ms`` is the time of the search call alone, not of the wait for a slot. Warm-up queries
-    are asked first and forgotten.
+    ``latency_ms`` is the time of the search call that was answered, alone: not of the wait for a
+    slot or for the pace, nor of the attempts and pauses before it. Warm-up queries are asked first
+    and forgotten. A system that takes batches is given batches; what a batch leaves without an
+    answer is asked singly.
 
     Args:
         on_result: called with the index of the query and its result, from the event loop.
+
+    Raises:
+        BackendError: the first ``execution.stop_after`` queries all failed, so the system is down;
+            their results were handed over.
     """
-    wanted = execution.concurrency
-    limit = backend.describe().max_concurrency
+    info = backend.describe()
+    wanted, limit = execution.concurrency, info.max_concurrency
     workers = wanted if limit is None else min(wanted, limit)
+    caller = _Caller(backend, execution, mode)
     for query in queries[: execution.warmup]:
-        await ask(backend, query, execution.timeout_s, mode)
-    waiting = enumerate(queries)
+        await caller.attempt(query)
+    waiting = iter(enumerate(queries))  # shared: each goes to the worker that is free first
+    circuit = _Circuit(execution.stop_after, on_result)
 
     async def work() -> None:
-        for index, query in waiting:  # shared: each query goes to the worker that is free first
-            on_result(index, await ask(backend, query, execution.timeout_s, mode))
+        while not circuit.open and (batch := list(islice(waiting, info.batch_size))):
+            async for index, result in caller.results(batch):
+                circuit.note(index, result)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(workers):
             group.create_task(work())
+    if circuit.open:
+        raise BackendError(
+            f"stopped: the first {circuit.done} queries all failed, the last one with: "
+            f"{circuit.cause} (execution.stop_after)"
+        )
 
 
-async def ask(backend: Backend, query: GoldenQuery, timeout_s: float, mode: str) -> QueryResult:
-    """Ask one query; what goes wrong becomes the result's ``error``, in one line."""
-    started = time.perf_counter()
-    deadline = asyncio.timeout(timeout_s)
-    try:
-        async with deadline:
-            response = await backend.search(query.query, query.query_id)
-        latency_ms = (time.perf_counter() - started) * 1000
+async def ask(backend: Backend, query: GoldenQuery, execution: Execution, mode: str) -> QueryResult:
+    """Ask one query, again where that helps; what goes wrong becomes the result's ``error``."""
+    return await _Caller(backend, execution, mode).ask(query)
+
+
+class _Circuit:
+    """Hands results over, and notices that none of the first ones was an answer."""
+
+    def __init__(self, stop_after: int, on_result: OnResult) -> None:
+        self.stop_after = stop_after
+        self.on_result = on_result
+        self.done = 0
+        self.cause = ""
+        self.answered = False
+
+    @property
+    def open(self) -> bool:
+        return bool(self.stop_after) and self.done >= self.stop_after and not self.answered
+
+    def note(self, index: int, result: QueryResult) -> None:
+        self.done += 1
+        if result.error is None:
+            self.answered = True
+        else:
+            self.cause = result.error
+        self.on_result(index, result)
+
+
+class _Pace:
+    """At most so many attempts a second, evenly."""
+
+    def __init__(self, per_second: float | None) -> None:
+        self._interval = 0.0 if per_second is None else 1 / per_second
+        self._next = 0.0
+
+    async def wait(self) -> None:
+        if self._interval:
+            now = time.monotonic()
+            start = max(now, self._next)
+            self._next = start + self._interval
+            await asyncio.sleep(start - now)
+
+
+class _Caller:
+    """Asks one system, under the rules of an execution."""
+
+    def __init__(self, backend: Backend, execution: Execution, mode: str) -> None:
+        self.backend = backend
+        self.execution = execution
+        self.mode = mode
+        self.pace = _Pace(execution.requests_per_second)
+
+    async def results(
+        self, batch: Sequence[tuple[int, GoldenQuery]]
+    ) -> AsyncIterator[tuple[int, QueryResult]]:
+        """Yield (index, result) of each query of a batch."""
+        left: Sequence[tuple[int, GoldenQuery]] = batch
+        if len(batch) > 1:
+            left = []
+            for (index, query), result in zip(batch, await self.batch(batch), strict=True):
+                if result is None:
+                    left.append((index, query))
+                else:
+                    yield index, result
+        for index, query in left:
+            yield index, await self.ask(query)
+
+    async def batch(self, batch: Sequence[tuple[int, GoldenQuery]]) -> list[QueryResult | None]:
+        """Return what one call gave to each query; None for one that is worth asking singly."""
+        await self.pace.wait()
+        pairs = [(query.query_id, query.query) for _, query in batch]
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(self.execution.timeout_s * len(batch)):
+                responses = await self.backend.search_many(pairs)
+        except Exception as failure:  # each is asked again and tells its own cause
+            _raise_if_stopped(failure)
+            return [None] * len(batch)
+        share_ms = (time.perf_counter() - started) * 1000 / len(batch)
+        found: list[QueryResult | None] = []
+        for (_, query), response in zip(batch, responses, strict=True):
+            if isinstance(response, BackendError):
+                failed = QueryResult(query.query_id, query.query, self.mode, error=_cause(response))
+                found.append(None if response.retry else failed)
+            else:
+                found.append(self.result(query, response, share_ms, 1))
+        return found
+
+    async def ask(self, query: GoldenQuery) -> QueryResult:
+        total = self.execution.total_timeout_s
+        attempts = 0
+        try:
+            async with asyncio.timeout(total) as deadline:
+                async for attempt in stamina.retry_context(
+                    on=_worth_a_retry,
+                    attempts=self.execution.retries + 1,
+                    timeout=None,
+                    wait_initial=0.1,
+                    wait_max=_LONGEST_PAUSE_S,
+                ):
+                    attempts += 1
+                    with attempt:
+                        result = await self.attempt(query, attempts)
+                        if isinstance(result, QueryResult):
+                            return result
+                        raise result
+        except BackendError as failure:
+            return self.failed(query, _cause(failure), attempts)
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            cause = f"timeout: no answer within {total:g} s, with {attempts} attempts"
+            return self.failed(query, cause, attempts)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def attempt(self, query: GoldenQuery, number: int = 1) -> QueryResult | BackendError:
+        """Ask once; return the result, or the failure that may be worth another attempt."""
+        await self.pace.wait()
+        timeout_s = self.execution.timeout_s
+        started = time.perf_counter()
+        deadline = asyncio.timeout(timeout_s)
+        try:
+            async with deadline:
+                response = await self.backend.search(query.query, query.query_id)
+            latency_ms = (time.perf_counter() - started) * 1000
+            return self.result(query, response, latency_ms, number)
+        except BackendError as failure:
+            return failure
+        except asyncio.CancelledError as stopped:
+            _raise_if_stopped(stopped)
+            return BackendError("the backend cancelled its own search")
+        except Exception as failure:  # a backend's bug is that query's failure, not the run's
+            if deadline.expired():
+                return BackendError(f"timeout: no answer within {timeout_s:g} s", retry=True)
+            return BackendError(_cause(failure))
+
+    def result(
+        self, query: GoldenQuery, response: SearchResponse, latency_ms: float, attempts: int
+    ) -> QueryResult:
         hits = tuple(response.hits)
-        _check_scores(hits)
-        return QueryResult(query.query_id, query.query, mode, hits, latency_ms)
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise  # the run is being stopped
-        error = "the backend cancelled its own search"
-    except Exception as failure:  # a backend's bug is that query's failure, not the run's
-        error = _cause(failure)
-        if deadline.expired():
-            error = f"timeout: no answer within {timeout_s:g} s"
-    return QueryResult(query.query_id, query.query, mode, error=error)
+        try:
+            _check_scores(hits)
+        except BackendError as failure:
+            return self.failed(query, _cause(failure), attempts)
+        return QueryResult(
+            query.query_id,
+            query.query,
+            self.mode,
+            hits,
+            latency_ms if response.latency_ms is None else response.latency_ms,
+            attempts=attempts,
+            timings_ms=dict(response.timings_ms),
+            candidates=dict(response.candidates),
+        )
+
+    def failed(self, query: GoldenQuery, error: str, attempts: int) -> QueryResult:
+        return QueryResult(
+            query.query_id, query.query, self.mode, error=error, attempts=max(1, attempts)
+        )
+
+
+def _worth_a_retry(failure: Exception) -> bool | float:
+    """Say whether to ask again, and where the system said so, in how many seconds."""
+    if not isinstance(failure, BackendError) or not failure.retry:
+        return False
+    if failure.retry_after_s is None:
+        return True
+    return min(max(failure.retry_after_s, 0.0), _LONGEST_PAUSE_S)
+
+
+def _raise_if_stopped(failure: BaseException) -> None:
+    """Raise a cancellation that stops the run: it is not the backend's own."""
+    task = asyncio.current_task()
+    if isinstance(failure, asyncio.CancelledError) and task is not None and task.cancelling():
+        raise failure
 
 
 def _check_scores(hits: Sequence[Hit]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -72,7 +73,9 @@ def collect(backend: Fake, count: int, **settings: Any) -> dict[int, QueryResult
 
 
 def ask_one(search: Search, timeout_s: float = 5.0) -> QueryResult:
-    return asyncio.run(ask(Fake(search), queries(1)[0], timeout_s, "hybrid"))
+    return asyncio.run(
+        ask(Fake(search), queries(1)[0], execution(timeout_s=timeout_s, retries=0), "hybrid")
+    )
 
 
 def test_every_query_is_asked_once_and_its_result_carries_its_index() -> None:
@@ -242,3 +245,157 @@ def test_a_result_that_cannot_be_kept_ends_the_run() -> None:
     with pytest.raises(ExceptionGroup) as raised:
         asyncio.run(fan_out(Fake(answer), queries(8), execution(), "hybrid", full))
     assert isinstance(raised.value.exceptions[0], RecordError)
+
+
+# --- asking again ----------------------------------------------------------------------------
+
+
+def fails_first(times: int, failure: BackendError) -> Search:
+    calls: list[str] = []
+
+    async def search(query_id: str) -> SearchResponse:
+        calls.append(query_id)
+        if len(calls) <= times:
+            raise failure
+        return SearchResponse((HIT,))
+
+    return search
+
+
+def test_what_may_pass_is_asked_again() -> None:
+    backend = Fake(fails_first(2, BackendError("503", retry=True, retry_after_s=0.0)))
+    found = collect(backend, 1, retries=3)
+    assert (found[0].error, found[0].attempts) == (None, 3)
+    assert len(backend.asked) == 3
+
+
+def test_what_will_not_pass_is_not_asked_again() -> None:
+    backend = Fake(fails_first(1, BackendError("400 bad query")))
+    found = collect(backend, 1, retries=3)
+    assert (found[0].error, found[0].attempts) == ("400 bad query", 1)
+    assert len(backend.asked) == 1
+
+
+def test_the_last_cause_is_told_when_attempts_run_out() -> None:
+    backend = Fake(fails_first(9, BackendError("503 busy", retry=True, retry_after_s=0.0)))
+    found = collect(backend, 1, retries=2)
+    assert (found[0].error, found[0].attempts) == ("503 busy", 3)
+
+
+def test_the_system_says_how_long_to_wait_and_the_wait_is_no_latency() -> None:
+    backend = Fake(fails_first(1, BackendError("429", retry=True, retry_after_s=0.3)))
+    started = time.perf_counter()
+    found = collect(backend, 1, retries=1)
+    assert time.perf_counter() - started >= 0.3
+    latency = found[0].latency_ms
+    assert latency is not None
+    assert latency < 300
+
+
+def test_a_query_has_a_time_for_all_its_attempts() -> None:
+    backend = Fake(fails_first(99, BackendError("503", retry=True, retry_after_s=0.05)))
+    found = collect(backend, 1, retries=20, total_timeout_s=0.2)
+    assert found[0].error is not None
+    assert found[0].error.startswith("timeout: no answer within 0.2 s, with ")
+
+
+# --- a system that is down --------------------------------------------------------------------
+
+
+async def down(_: str) -> SearchResponse:
+    raise BackendError("connection refused")
+
+
+def test_a_system_that_is_down_is_not_asked_to_the_end() -> None:
+    backend = Fake(down)
+    found: list[QueryResult] = []
+    with pytest.raises(BackendError, match=r"the first 5 queries all failed.*connection refused"):
+        _fan(backend, 100, found, concurrency=1, stop_after=5)
+    assert len(found) == len(backend.asked) == 5  # each of them is in the record
+
+
+def _fan(backend: Fake, count: int, found: list[QueryResult], **settings: Any) -> None:
+    def keep(_: int, result: QueryResult) -> None:
+        found.append(result)
+
+    asyncio.run(fan_out(backend, queries(count), execution(**settings), "hybrid", keep))
+
+
+@pytest.mark.parametrize("settings", [{"stop_after": 0}, {"stop_after": 30}])
+def test_a_run_goes_on_where_it_may(settings: dict[str, int]) -> None:
+    found = collect(Fake(down), 20, retries=0, **settings)
+    assert len(found) == 20
+
+
+def test_one_answer_is_enough_to_go_on() -> None:
+    async def mostly(query_id: str) -> SearchResponse:
+        return SearchResponse((HIT,)) if query_id == "q1" else await down(query_id)
+
+    assert len(collect(Fake(mostly), 40, concurrency=1, retries=0, stop_after=5)) == 40
+
+
+# --- the pace ---------------------------------------------------------------------------------
+
+
+def test_attempts_keep_a_pace() -> None:
+    started: list[float] = []
+
+    async def noted(_: str) -> SearchResponse:
+        started.append(time.monotonic())
+        return SearchResponse(())
+
+    collect(Fake(noted), 6, concurrency=6, requests_per_second=50)
+    gaps = [later - earlier for earlier, later in pairwise(started)]
+    assert min(gaps) > 0.01  # 20 ms apart, but for the clock's grain
+
+
+# --- batches ----------------------------------------------------------------------------------
+
+
+class Batches(Fake):
+    """A system of batches; ``many`` gives the answers of one call."""
+
+    def __init__(self, many: Callable[[list[str]], Any], size: int = 4) -> None:
+        super().__init__(answer)
+        self.many = many
+        self.size = size
+        self.calls: list[list[str]] = []
+
+    def describe(self) -> SystemInfo:
+        return SystemInfo("fake", "rrf", {}, batch_size=self.size)
+
+    async def search_many(self, queries: Any) -> Any:
+        ids = [query_id for query_id, _ in queries]
+        self.calls.append(ids)
+        return self.many(ids)
+
+
+def test_batches_hold_no_more_than_they_may() -> None:
+    backend = Batches(lambda ids: [SearchResponse((HIT,), latency_ms=7.0) for _ in ids])
+    found = collect(backend, 10, concurrency=1)
+    assert [len(call) for call in backend.calls] == [4, 4, 2]
+    assert backend.asked == []
+    assert sorted(found) == list(range(10))
+    assert found[0].latency_ms == 7.0  # the system's own, where one call is many searches
+
+
+def test_what_a_broken_batch_left_is_asked_singly() -> None:
+    def half(ids: list[str]) -> list[Any]:
+        bad = BackendError("no such field")
+        gone = BackendError("the process ended", retry=True)
+        return [SearchResponse((HIT,)), bad, gone, gone][: len(ids)]
+
+    backend = Batches(half)
+    found = collect(backend, 4, concurrency=1)
+    assert backend.asked == ["q2", "q3"]
+    assert [found[n].error for n in range(4)] == [None, "no such field", None, None]
+
+
+def test_a_batch_that_fails_as_a_whole_is_asked_singly() -> None:
+    def crash(_: list[str]) -> Any:
+        raise BackendError("crashed")
+
+    backend = Batches(crash)
+    found = collect(backend, 5, concurrency=1)
+    assert sorted(backend.asked) == [f"q{n}" for n in range(5)]
+    assert all(result.error is None for result in found.values())

@@ -1,0 +1,239 @@
+"""Doubts about a golden set that follow from the set alone."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import chain
+from typing import Any
+
+import yaml
+
+from kebab_eval.errors import Fault
+from kebab_eval.golden.entries import Entry
+from kebab_eval.golden.registry import Parsed
+from kebab_eval.records import GoldenQuery
+from kebab_eval.yaml_source import Node, resolve_scalar
+
+SIMILAR = 0.85
+"""Share of common three-letter parts from which two texts are called nearly the same."""
+SMALLEST_CATEGORY = 5
+_LETTERS = re.compile(r"\w")
+_HANGUL = re.compile(r"[\uac00-\ud7a3\u1100-\u11ff\u3130-\u318f]")
+_FEW, _MANY = 0.1, 0.5
+
+# The fields that hold ids, and those that hold lists of them.
+_ID_FIELDS = frozenset({"id", "group", "doc"})
+_ID_LISTS = frozenset({"expected_doc_ids", "expected_chunk_ids", "relevant_ids", "top3_ids"})
+_DOCSERVER_IDS = frozenset({"relevant_ids", "top3_ids", "graded_relevance"})
+
+
+def set_warnings(parsed: Parsed) -> Iterator[Fault]:
+    """Yield every doubt, its code with it."""
+    yield from _repeated_texts(parsed.entries)
+    yield from _grades(parsed)
+    yield from _languages(parsed.entries)
+    yield from _counts(parsed.entries)
+    if parsed.root is not None:
+        yield from _ids_as_written(parsed.root)
+
+
+def _place(entry: Entry, *fields: str) -> str:
+    return next((entry.places[f] for f in fields if f in entry.places), entry.query.place)
+
+
+# --- texts ----------------------------------------------------------------------------------
+
+
+def folded(text: str) -> str:
+    """Return a text without case, punctuation, white space, and form of its letters."""
+    return "".join(_LETTERS.findall(unicodedata.normalize("NFKC", text).casefold()))
+
+
+def _repeated_texts(entries: Sequence[Entry]) -> Iterator[Fault]:
+    texts = [folded(entry.query.query) for entry in entries]
+    first: dict[str, int] = {}
+    for number, text in enumerate(texts):
+        if text in first:
+            before = entries[first[text]].query
+            message = f"asks the same as {before.query_id!r} ({before.place}); keep one"
+            yield Fault(_place(entries[number], "query"), message, "duplicate-query")
+        first.setdefault(text, number)
+    distinct = sorted(first.values())
+    for one, other in _similar([texts[number] for number in distinct]):
+        earlier, later = entries[distinct[one]], entries[distinct[other]]
+        if earlier.query.group is None or earlier.query.group != later.query.group:
+            message = (
+                f"asks nearly the same as {earlier.query.query_id!r} ({earlier.query.place}): "
+                "give both one group, or make them differ"
+            )
+            yield Fault(_place(later, "query"), message, "similar-query")
+
+
+def _similar(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield (earlier, later) of each later text and the first earlier one that is nearly the same.
+
+    Two sets with a share of t in common have one of their rarest parts in common already, so only
+    texts that share one are compared (prefix filtering, Bayardo et al. 2007).
+    """
+    parts = [[text[i : i + 3] for i in range(max(1, len(text) - 2))] for text in texts]
+    often = Counter(chain.from_iterable(parts))
+    rank = {part: place for place, part in enumerate(sorted(often, key=lambda p: (often[p], p)))}
+    shingles = [set(map(rank.__getitem__, listed)) for listed in parts]
+    holders: defaultdict[int, list[int]] = defaultdict(list)
+    for later, own in enumerate(shingles):
+        rarest = sorted(own)[: len(own) - int(SIMILAR * len(own)) + 1]
+        candidates = {earlier for part in rarest for earlier in holders[part]}
+        for earlier in sorted(candidates):
+            other = shingles[earlier]
+            if min(len(own), len(other)) < SIMILAR * max(len(own), len(other)):
+                continue
+            common = len(own & other)
+            if common >= SIMILAR * (len(own) + len(other) - common):
+                yield earlier, later
+                break
+        for part in rarest:
+            holders[part].append(later)
+
+
+def _languages(entries: Sequence[Entry]) -> Iterator[Fault]:
+    for entry in entries:
+        language, text = entry.query.language, entry.query.query
+        letters = [letter for letter in text if letter.isalpha()]
+        if language is None or not letters:
+            continue
+        share = len(_HANGUL.findall(text)) / len(letters)
+        wrong = {
+            "ko": share < _FEW,
+            "en": share > _MANY,
+            "mixed": share in (0.0, 1.0),
+        }.get(language, False)
+        if wrong:
+            seen = (
+                "hardly any Hangul" if share < _FEW else "Hangul" if share == 1 else "mostly Hangul"
+            )
+            message = f"declared {language}, but the text is {seen}"
+            yield Fault(_place(entry, "language", "lang"), message, "language")
+
+
+# --- judgments ------------------------------------------------------------------------------
+
+
+def _grades(parsed: Parsed) -> Iterator[Fault]:
+    graded = [entry for entry in parsed.entries if _all_grades(entry.query)]
+    top = parsed.top_grade or max(
+        (grade for entry in graded for grade in _all_grades(entry.query)), default=1
+    )
+    for entry in graded:
+        grades = _all_grades(entry.query)
+        place = _place(entry, "graded_relevance", "relevance", "expected_spans")
+        if max(grades) <= 0:
+            message = "everything judged has grade 0, so no metric scores it; judge what answers"
+            yield Fault(place, message, "only-zero")
+        elif top > 1 and len(grades) >= 3 and min(grades) == top:
+            message = f"all {len(grades)} judged items have grade {top:g}: is none of them less?"
+            yield Fault(place, message, "all-highest")
+    if parsed.format == "docserver" and any(entry.query.notes for entry in parsed.entries):
+        for entry in parsed.entries:
+            if not entry.query.notes:
+                message = "no notes: say why each grade is what it is"
+                yield Fault(entry.query.place, message, "no-notes")
+    elif parsed.top_grade is not None and parsed.version != "0.1" and graded:
+        message = "no case has notes: say why each grade is what it is"
+        yield Fault(graded[0].query.place, message, "no-notes")
+
+
+def _all_grades(query: GoldenQuery) -> list[float]:
+    judgments = query.judgments
+    spans = [span.grade for span in query.spans]
+    return [*(judgments.doc or judgments.chunk).values()] or spans
+
+
+def _counts(entries: Sequence[Entry]) -> Iterator[Fault]:
+    for field, least, code in (("category", SMALLEST_CATEGORY, "small-category"),
+                               ("group", 2, "single-group")):  # fmt: skip
+        members: defaultdict[str, list[Entry]] = defaultdict(list)
+        for entry in entries:
+            value = getattr(entry.query, field)
+            if value is not None:
+                members[value].append(entry)
+        for value, held in members.items():
+            if len(held) < least:
+                place = _place(held[0], field)
+                said = (
+                    f"category {value!r} has {len(held)} of at least {least} cases: its mean says "
+                    "little"
+                    if field == "category"
+                    else f"group {value!r} has no other member: add a paraphrase, or drop it"
+                )
+                yield Fault(place, said, code)
+
+
+# --- ids as they stand in the file ----------------------------------------------------------
+
+
+def _ids_as_written(root: Node) -> Iterator[Fault]:
+    """Look at the raw text of each id: a reader of ours keeps it, another one may not."""
+    left = [root]
+    while left:
+        node = left.pop()
+        if node.kind == "list":
+            left += reversed(node.value)
+            continue
+        if node.kind != "mapping":
+            continue
+        for key, value in node.value:
+            name = key.value
+            numbers = name in _DOCSERVER_IDS
+            if name in _ID_FIELDS and value.kind == "scalar":
+                yield from _id_as_written(value, numbers)
+            elif name in _ID_LISTS and value.kind == "list":
+                for item in value.value:
+                    yield from _id_as_written(item, numbers)
+            elif name == "graded_relevance" and value.kind == "mapping":
+                for item, _ in value.value:
+                    yield from _id_as_written(item, numbers)
+            else:
+                left.append(value)
+
+
+def _id_as_written(node: Node, whole_numbers: bool) -> Iterator[Fault]:
+    if node.kind != "scalar":
+        return
+    text = node.value
+    if not unicodedata.is_normalized("NFC", text):
+        message = f"id {text!r} is not in composed form (NFC); write it anew, as most editors do"
+        yield Fault(node.place, message, "nfd-id")
+    if node.plain and _SUSPICIOUS.match(text):
+        kind = _read_as(text)
+        if whole_numbers and kind == "a number" and text == str(_whole(text)):
+            return  # the ids of that format are whole numbers
+        if kind:
+            message = f"id {text} is {kind} to other YAML readers; put it in quotes"
+            yield Fault(node.place, message, "yaml-number")
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 30 else None
+
+
+# What may be something else than text to a reader of YAML; all others are not looked at closely.
+_SUSPICIOUS = re.compile(r"[-+.~=<\d]|(?:y|n|yes|no|true|false|on|off|null)\Z", re.IGNORECASE)
+_KINDS = {"int": "a number", "float": "a number", "bool": "true or false", "null": "nothing",
+          "timestamp": "a date", "merge": "a merge key", "value": "a default value"}  # fmt: skip
+
+
+@cache
+def _resolver() -> Any:
+    return yaml.resolver.Resolver().resolve
+
+
+def _read_as(text: str) -> str:
+    """Return what YAML 1.1 or 1.2 takes a plain scalar for; empty where both read text."""
+    tag = str(_resolver()(yaml.ScalarNode, text, (True, False)))
+    newer = resolve_scalar(text)
+    number = "a number" if isinstance(newer, int | float) else ""
+    return _KINDS.get(tag.rpartition(":")[2]) or number
