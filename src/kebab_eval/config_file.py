@@ -174,12 +174,16 @@ def _validated(data: Mapping[str, Any], reading: _Reading, source: str) -> Confi
 def _untagged(error: ErrorDetails) -> ErrorDetails:
     """Return an error with its location in the file: pydantic names the type of a section too."""
     location = error["loc"]
-    if len(location) > 1 and location[0] in _TYPED and location[1] in _types(str(location[0])):
+    if (
+        len(location) > 1
+        and location[0] in _TYPED
+        and location[1] in section_types(str(location[0]))
+    ):
         location = (location[0], *location[2:])
     return {**error, "loc": location}
 
 
-def _types(section: str) -> dict[str, type[BaseModel]]:
+def section_types(section: str) -> dict[str, type[BaseModel]]:
     """Return type -> model of a section whose keys depend on its type."""
     tagged = get_args(Config.model_fields[section].annotation)
     models = [get_args(one)[0] for one in tagged if get_args(one)]  # each is Annotated[model, Tag]
@@ -564,7 +568,7 @@ def config_keys(model: type[BaseModel] = Config, prefix: str = "") -> list[str]:
     """Return every dotted key that a config may hold, in the order of the models."""
     keys: list[str] = []
     for name, info in model.model_fields.items():
-        if prefix == "" and name in _TYPED and (types := _types(name)):
+        if prefix == "" and name in _TYPED and (types := section_types(name)):
             for section in types.values():
                 keys += [k for k in config_keys(section, f"{name}.") if k not in keys]
         elif _is_section(info.annotation):

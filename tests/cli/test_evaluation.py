@@ -21,6 +21,7 @@ Program = Callable[..., subprocess.CompletedProcess[str]]
 HYBRID, LEXICAL = "configs/hybrid.yaml", "configs/lexical.yaml"
 ARTIFACTS = {
     "aggregate.json",
+    "candidates.jsonl",
     "config.json",
     "config.yaml",
     "golden.jsonl",
@@ -131,7 +132,10 @@ def test_two_runs_give_the_same_bytes_whatever_the_hash_seed(
         results = [json.loads(line) for line in lines]
         for result in results:
             assert result.pop("latency_ms") > 0
-        golden = (project / document["record_dir"] / "golden.jsonl").read_bytes()
+            assert result.pop("timings_ms")["total"] > 0
+        record = project / document["record_dir"]
+        golden = (record / "golden.jsonl").read_bytes()
+        golden += (record / "candidates.jsonl").read_bytes()
         seen.append(json.dumps([aggregate, results]).encode() + golden)
         # the second run must not lean on the first one's vectors
         for cached in project.rglob(".kebab_eval_cache/*"):

@@ -41,7 +41,8 @@ def _cut(text: str, one: int, other: int) -> str:
 @given(texts, st.integers(0, 500), st.integers(0, 500))
 def test_a_quote_is_found_where_it_was_cut(text: str, one: int, other: int) -> None:
     quote = _cut(text, one, other)
-    if not Folded(quote).text:
+    # What a dot or a bracket at the start of a quote is depends on what stood before it.
+    if not Folded(quote).text or Folded("x" + quote).text[1:].lstrip()[:1] in (".", ")", ""):
         return
     places = locate(Span("d", quote), Document(text))
     assert places

@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kebab_eval.cli.front import COMMANDS
 from kebab_eval.config import Config
-from kebab_eval.config_file import config_keys
+from kebab_eval.config_file import config_keys, section_types
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 
 
+#: The pages that hold tables of config keys: all of them, the systems', the answers'.
+KEY_PAGES = ("config.md", "backends.md", "answers.md")
+
+
+def _rows() -> dict[str, str]:
+    """Return config key -> its default, as the pages say it."""
+    pages = [ROOT / "docs" / name for name in KEY_PAGES]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages if page.exists())
+    rows = re.findall(r"^\| `([\w.]+)` \| ([^|]+) \|", text, flags=re.MULTILINE)
+    return dict(rows)
+
+
 def test_every_config_key_is_documented_and_no_other() -> None:
-    page = (ROOT / "docs" / "config.md").read_text(encoding="utf-8")
-    documented = set(re.findall(r"^\| `([\w.]+)` \|", page, flags=re.MULTILINE))
-    keys = set(config_keys())
-    assert documented == keys
+    assert _rows().keys() == set(config_keys())
 
 
 def test_documented_defaults_are_the_defaults() -> None:
-    page = (ROOT / "docs" / "config.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| `([\w.]+)` \| ([^|]+) \|", page, flags=re.MULTILINE))
+    rows = _rows()
     minimal = {
         "name": "x",
         "golden": {"path": Path("g.yaml")},
@@ -32,18 +41,39 @@ def test_documented_defaults_are_the_defaults() -> None:
     }
     defaults = Config.model_validate(minimal).model_dump()
     for key in config_keys():
-        value = defaults
-        for step in key.split("."):
-            value = value[step]
         said = rows[key].strip().strip("`")
         if said in {"required", "the file's name", "1"} or said.startswith(".kebab_eval_cache"):
             continue
-        if value in (None, {}):
-            assert said == "none", key
-        elif isinstance(value, tuple):
-            assert said == str(list(value)), key
-        else:
-            assert said == (f"{value:g}" if isinstance(value, float) else str(value)), key
+        section, _, rest = key.partition(".")
+        for value in _defaults(section, rest) or [_value(defaults, key)]:
+            if value in (None, {}):
+                assert said == "none", key
+            elif isinstance(value, tuple):
+                assert said == str(list(value)), key
+            elif isinstance(value, bool):
+                assert said == str(value).lower(), key
+            else:
+                assert said == (f"{value:g}" if isinstance(value, float) else str(value)), key
+
+
+def _value(data: Any, key: str) -> Any:
+    for step in key.split("."):
+        data = data[step]
+    return data
+
+
+def _defaults(section: str, rest: str) -> list[Any]:
+    """Return the default of a key in each type of its section that has it and names one."""
+    if section not in ("backend", "answer") or rest == "type":
+        return []
+    found = []
+    for model in section_types(section).values():
+        name, _, below = rest.partition(".")
+        info = model.model_fields.get(name)
+        if info is not None and not info.is_required():
+            default = info.get_default(call_default_factory=True)
+            found.append(_value(default.model_dump(), below) if below else default)
+    return found
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -34,6 +34,8 @@ __all__ = [
 
 BACKENDS: dict[str, str] = {
     "embedded": "kebab_eval.backends.embedded:open_embedded",
+    "python": "kebab_eval.backends.python:open_python",
+    "replay": "kebab_eval.backends.replay:open_replay",
 }
 
 

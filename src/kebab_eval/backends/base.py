@@ -57,12 +57,14 @@ class SearchResponse:
             system measured them; the caller's own wall time is not in it.
         candidates: a channel -> its own ranking, best first, where the system shows it.
         latency_ms: the time of this search where the call's wall time is not it: one of a batch.
+        timed: False for an answer that no system gave just now, which has no latency.
     """
 
     hits: tuple[Hit, ...]
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     candidates: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
     latency_ms: float | None = None
+    timed: bool = True
 
 
 @dataclass(frozen=True, slots=True)

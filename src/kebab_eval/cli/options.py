@@ -85,6 +85,7 @@ def config_options(command: Command) -> Command:
     )
     @click.option("--concurrency", type=click.IntRange(min=1), help="Queries in flight.")
     @eval_version_option
+    @click.option("--cache", type=PATH, help="Keep answers here and take them again; not timed.")
     @click.option("--max-failed", type=click.IntRange(min=0), help="Failed queries tolerated.")
     @wraps(command)
     def wrapped(
@@ -98,6 +99,7 @@ def config_options(command: Command) -> Command:
         concurrency: int | None,
         max_failed: int | None,
         eval_version: str | None,
+        cache: Path | None,
         **kwargs: Any,
     ) -> Any:
         variable = os.environ.get("MLFLOW_EXPERIMENT_NAME")
@@ -110,6 +112,7 @@ def config_options(command: Command) -> Command:
             "execution.concurrency": concurrency,
             "execution.max_failed": max_failed,
             "metrics.eval_version": eval_version,
+            "execution.cache": None if cache is None else str(cache),
         }
         # JSON is YAML: quoting keeps a name such as `1e5` or `a: b` the text that was typed.
         overrides = [

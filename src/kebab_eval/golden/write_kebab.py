@@ -25,6 +25,9 @@ def write_kebab(golden: GoldenSet, losses: Losses) -> dict[str, str]:
     losses.drop("", below, "judgments", why)
     losses.change("grade", graded, "judgments", "every expected item of kebab has grade 1")
     told_choices(golden, losses)
+    by_spans = sum(_expects_by_spans(query, golden.min_relevance) for query in golden.queries)
+    why = "no judged one is relevant, so that those of the spans are expected"
+    losses.change("expected documents", by_spans, "queries", why)
     failing = sum(query.failure_expected for query in golden.queries)
     losses.change("failure_expected", failing, "queries", "a query that expects nothing says it")
     if golden.version not in ("1", "0.1", "0.2"):
@@ -49,6 +52,12 @@ def follows_from_spans(query: GoldenQuery) -> bool:
     for span in query.spans:
         derived[span.doc] = max(span.grade, derived.get(span.doc, 0.0))
     return bool(derived) and derived == dict(query.judgments.doc)
+
+
+def _expects_by_spans(query: GoldenQuery, min_relevance: float) -> bool:
+    grades = query.judgments.doc.values()
+    judged = bool(grades) and all(grade < min_relevance for grade in grades)
+    return judged and bool(query.spans) and not follows_from_spans(query)
 
 
 def text_lists(fields: Iterable[tuple[str, Iterable[str]]]) -> list[str]:

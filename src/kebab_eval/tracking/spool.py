@@ -117,7 +117,7 @@ class RecordWriter:
         self._append(RESULTS_FILE, dump_line(result.to_json()))
 
     def _append(self, name: str, text: str) -> None:
-        line, path, file = _utf8(text + "\n"), self.folder / name, self._open[name]
+        line, path, file = _utf8(text + "\n"), self.folder / name, self._open.get(name, -1)
         with _told(path):
             before = os.fstat(file)
             if before.st_nlink == 0:  # writing would succeed, and nobody could ever read it

@@ -18,6 +18,7 @@ from typing import Any
 
 from kebab_eval.backends import open_backend
 from kebab_eval.backends.base import Backend
+from kebab_eval.backends.cache import CachedBackend
 from kebab_eval.config_file import USER_INFO, LoadedConfig, load_config, portable_path
 from kebab_eval.errors import (
     BackendError,
@@ -139,7 +140,7 @@ def evaluate(request: Request, progress: Progress = _silent, *, track: bool) -> 
             store = resolve_store(request.tracking_uri, loaded.config.tracking.uri)
             tracker = Tracker(store, loaded.snapshot["experiment"])
             tracker.begin()
-        backend = open_backend(loaded.config)
+        backend = open_system(loaded)
         try:
             checked = held_against(checked, backend)
             golden = select(checked.golden, request.limit, request.query_ids)
@@ -157,6 +158,13 @@ def evaluate(request: Request, progress: Progress = _silent, *, track: bool) -> 
             return complete(Session(loaded, golden, backend, writer, {}), tracker, progress)
         finally:
             asyncio.run(backend.close())
+
+
+def open_system(loaded: LoadedConfig) -> Backend:
+    """Return the system under test, behind the cache of its answers if the config has one."""
+    backend = open_backend(loaded.config)
+    cache = loaded.config.execution.cache
+    return backend if cache is None else CachedBackend(backend, cache, loaded.snapshot)
 
 
 def _with_primary(loaded: LoadedConfig, golden: GoldenSet) -> LoadedConfig:

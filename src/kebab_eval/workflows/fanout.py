@@ -213,7 +213,7 @@ class _Caller:
             query.query,
             self.mode,
             hits,
-            latency_ms if response.latency_ms is None else response.latency_ms,
+            _latency(response, latency_ms),
             attempts=attempts,
             timings_ms=dict(response.timings_ms),
             candidates=dict(response.candidates),
@@ -223,6 +223,12 @@ class _Caller:
         return QueryResult(
             query.query_id, query.query, self.mode, error=error, attempts=max(1, attempts)
         )
+
+
+def _latency(response: SearchResponse, wall_ms: float) -> float | None:
+    if not response.timed:
+        return None
+    return wall_ms if response.latency_ms is None else response.latency_ms
 
 
 def _worth_a_retry(failure: Exception) -> bool | float:

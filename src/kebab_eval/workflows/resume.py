@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from kebab_eval.backends import open_backend
 from kebab_eval.config_file import load_recorded
 from kebab_eval.errors import Fault, NotComparableError, UsageError
 from kebab_eval.records import QueryResult
@@ -18,6 +17,7 @@ from kebab_eval.workflows.evaluate import (
     Progress,
     Session,
     complete,
+    open_system,
     run_tags,
     signals_raise,
 )
@@ -58,7 +58,7 @@ def resume(
     with signals_raise():
         loaded = load_recorded(folder / spool.CONFIG_FILE)
         tracker = _tracker(run.info, tracking_uri)
-        backend = open_backend(loaded.config)
+        backend = open_system(loaded)
         try:
             _same_system(run.info["system"], backend.describe().snapshot)
             backend.prepare(lambda done, total: progress("indexing", done, total))

@@ -177,8 +177,8 @@ def test_spans_are_read_as_in_our_own_yaml(tmp_path: Path) -> None:
 def test_a_span_that_is_wrong_is_told_at_its_object(tmp_path: Path) -> None:
     entries = [{"question": "q"}, {"question": "r", "expected_spans": [{"doc": "a", "quot": "x"}]}]
     assert faults(tmp_path, entries) == [
-        "g.json:1:20: unknown field 'quot' (did you mean 'quote'?)",
-        "g.json:1:20: a span needs a quote, start and end, or a section",
+        "g.json:1:21: unknown field 'quot' (did you mean 'quote'?)",
+        "g.json:1:21: a span needs a quote, start and end, or a section",
     ]
 
 
@@ -291,11 +291,9 @@ def test_a_map_that_leads_nowhere_is_told_with_the_nearest_path(tmp_path: Path) 
     )
     assert [line.partition("; ")[0] for line in told] == [
         "golden.map: 'expected_doc_id' is no field (did you mean 'expected_doc_ids'?)",
-        f"golden.map.query: no object of {tmp_path / 'g.json'} has 'qestion' "
-        "(did you mean 'question'?)".replace(f"{tmp_path}/", ""),
-        f"golden.map.lang: no object of {tmp_path / 'g.json'} has 'meta.lng' "
-        "(did you mean 'meta.lang'?)".replace(f"{tmp_path}/", ""),
-    ] or [line.partition("; ")[0] for line in told][0].startswith("golden.map: 'expected_doc_id'")
+        "golden.map.query: no object of g.json has 'qestion' (did you mean 'question'?)",
+        "golden.map.lang: no object of g.json has 'meta.lng' (did you mean 'meta.lang'?)",
+    ]
 
 
 DOCS = ["search/rrf-notes.md", "search/bm25.md", "a/readme.md", "b/readme.md", "x#y.md"]
