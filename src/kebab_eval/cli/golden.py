@@ -9,6 +9,7 @@ from kebab_eval.cli.golden_convert import convert
 from kebab_eval.cli.golden_diff import diff
 from kebab_eval.cli.golden_lint import lint
 from kebab_eval.cli.golden_migrate import migrate
+from kebab_eval.cli.golden_stats import stats
 
 
 @click.group(
@@ -27,3 +28,4 @@ golden.add_command(convert)
 golden.add_command(diff)
 golden.add_command(lint)
 golden.add_command(migrate)
+golden.add_command(stats)
