@@ -127,3 +127,24 @@ def test_diff(program: Program, golden: Path) -> None:
     wrong = program("golden", "diff", "golden.yaml", "nowhere.yaml")
     assert wrong.returncode == 2
     assert wrong.stdout == ""
+
+
+def test_chunkers_are_compared_by_span_on_one_golden_set(program: Program, golden: Path) -> None:
+    program("golden", "anchor", "-c", "v1.yaml", "--in-place")
+    before = golden.read_bytes()
+    seen = {}
+    for config in ("v1", "window"):
+        done = program("run", "-c", f"{config}.yaml", "--json")
+        assert done.returncode == 0, done.stderr
+        seen[config] = json.loads(done.stdout)["aggregate"]["metrics"]["hit_at_10_chunk"]
+    v2 = ("-S", "chunking.version=md-heading-v2", "--name", "v2")
+    assert program("run", "-c", "v1.yaml", *v2).returncode == 0
+    assert {cell["n"] for cell in seen.values()} == {2}
+    assert golden.read_bytes() == before
+    for candidate in ("window", "v2"):
+        done = program("compare", "v1", candidate, "--json", "--strict-chunker-version")
+        assert done.returncode == 0, done.stderr
+        document = json.loads(done.stdout)
+        assert document["chunker_version_match"] == "span"
+        assert {line["level"] for line in document["per_query"]} == {"chunk"}
+        assert "span_recall_at_10" in document["deltas"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from kebab_eval.golden.kebab import DIFFICULTIES, LANGUAGES
 from kebab_eval.golden.losses import Losses
@@ -12,27 +13,35 @@ from kebab_eval.records import LEVELS, GoldenQuery, GoldenSet, Level, Span
 
 def write_kebab(golden: GoldenSet, losses: Losses) -> dict[str, str]:
     """Return the YAML of a set. Judged items are those that are relevant, all of one grade."""
-    entries = [_entry(query, golden.min_relevance) for query in golden.queries]
+    least = golden.min_relevance
+    queries = [
+        # Of grade 1 or more, they would be relevant when the file is read again.
+        replace(query, spans=tuple(span for span in query.spans if span.grade >= least))
+        for query in golden.queries
+    ]
+    spans_below = sum(len(query.spans) for query in golden.queries)
+    spans_below -= sum(len(query.spans) for query in queries)
     below = graded = 0
-    for query in golden.queries:
+    for query in queries:
         for level in LEVELS:
             grades = query.judgments.at(level)
             if level == "doc" and follows_from_spans(query):
                 continue
-            below += sum(grade < golden.min_relevance for grade in grades.values())
-            graded += sum(grade >= golden.min_relevance and grade != 1 for grade in grades.values())
-    why = f"below min_relevance {number(golden.min_relevance)}; kebab lists what is relevant"
+            below += sum(grade < least for grade in grades.values())
+            graded += sum(grade >= least and grade != 1 for grade in grades.values())
+    why = f"below min_relevance {number(least)}; kebab lists what is relevant"
     losses.drop("", below, "judgments", why)
+    losses.drop("", spans_below, "spans", why)
     losses.change("grade", graded, "judgments", "every expected item of kebab has grade 1")
     told_choices(golden, losses)
-    by_spans = sum(_expects_by_spans(query, golden.min_relevance) for query in golden.queries)
+    by_spans = sum(_expects_by_spans(query, least) for query in queries)
     why = "no judged one is relevant, so that those of the spans are expected"
     losses.change("expected documents", by_spans, "queries", why)
     failing = sum(query.failure_expected for query in golden.queries)
     losses.change("failure_expected", failing, "queries", "a query that expects nothing says it")
     if golden.version not in ("1", "0.1", "0.2"):
         losses.drop("version", 1, "sets", f"it is {golden.version!r}; set golden.version")
-    return {"": "\n".join(entries)}
+    return {"": "\n".join(_entry(query, least) for query in queries)}
 
 
 def told_choices(golden: GoldenSet, losses: Losses) -> None:

@@ -7,7 +7,7 @@ import re
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 # What YAML 1.1 or 1.2 reads as something else than text, in any case of its letters.
 _TAKEN = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
-_ESCAPED = re.compile('["\\\\\x00-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]')
+_ESCAPED = re.compile('["\\\\\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]')
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _LONGEST_KEY = 1000  # characters; a YAML reader looks no further for the colon of a plain key
 
