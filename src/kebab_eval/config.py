@@ -207,7 +207,13 @@ AnyBackend = Annotated[
 
 
 class Chunking(Section):
-    """How a document is cut. Sizes are in tokens as :mod:`kebab_eval.engine.tokens` counts them."""
+    """How a document is cut. Sizes are in tokens as :mod:`kebab_eval.engine.tokens` counts them.
+
+    ``target_tokens``: blocks of a section are packed up to it; a single block may be above it in
+    ``md-heading-v1``, nothing is in ``md-heading-v2`` and ``fixed-window-v1``. ``overlap_tokens``:
+    at most so much of a chunk is repeated by the next one of its section; windows step by
+    ``target_tokens - overlap_tokens``.
+    """
 
     version: Literal["md-heading-v1", "md-heading-v2", "fixed-window-v1"] = "md-heading-v1"
     target_tokens: Annotated[int, Field(ge=10, le=100_000)] = 200

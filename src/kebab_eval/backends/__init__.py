@@ -35,6 +35,7 @@ __all__ = [
 BACKENDS: dict[str, str] = {
     "embedded": "kebab_eval.backends.embedded:open_embedded",
     "python": "kebab_eval.backends.python:open_python",
+    "postgres": "kebab_eval.backends.postgres:open_postgres",
     "replay": "kebab_eval.backends.replay:open_replay",
 }
 

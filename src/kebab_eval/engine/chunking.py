@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from kebab_eval.config import Chunking
 from kebab_eval.engine.corpus import Document
 from kebab_eval.engine.fixed_window import fixed_window_v1
-from kebab_eval.engine.md_heading import md_heading_v1, md_heading_v2
+from kebab_eval.engine.md_heading import md_heading_v1
+from kebab_eval.engine.md_heading_v2 import md_heading_v2
 from kebab_eval.engine.piece import Piece
 
 SLUG_LENGTH = 40

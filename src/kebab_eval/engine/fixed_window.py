@@ -1,70 +1,78 @@
-"""The chunker ``fixed-window-v1``: windows of one size over the text, whatever its structure.
+"""The chunker ``fixed-window-v1``: windows of one size over the text, blind to its structure.
 
-The baseline that any other chunker has to beat. A window holds whole words, up to
-``target_tokens``; the next one begins ``overlap_tokens`` before its end.
+- A window holds as many whole words as fit into ``target_tokens``. The next starts
+  ``target_tokens - overlap_tokens`` further on, at the start of a word, and always reaches further
+  than the one before. A word that is above the target is cut between characters.
+- The last window is the first that reaches the end of the text: none is a mere tail of another.
+- Front matter is in no window. The headings of a window are those at or before its start.
+
+It is the baseline that any other chunker has to beat.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import accumulate
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from kebab_eval.config import Chunking
 from kebab_eval.engine.corpus import Document
+from kebab_eval.engine.cuts import between_characters, word_end, word_start
 from kebab_eval.engine.markdown import Block
-from kebab_eval.engine.md_heading import cut_spans
+from kebab_eval.engine.md_heading import below
 from kebab_eval.engine.piece import Piece
-from kebab_eval.engine.tokens import count_tokens
+from kebab_eval.engine.tokens import Ruler
 
-_WORD = re.compile(r"\S+")
+_SPACE = re.compile(r"\s+")
 
 
 def fixed_window_v1(document: Document, chunking: Chunking) -> list[Piece]:
-    """Return the windows of a document in reading order; empty for one without text.
-
-    The front matter is no text. Above a window stand the headings at or before its first character.
-    """
+    """Return the pieces of a document in reading order; empty for one without text."""
     blocks = document.markdown.blocks
     if not blocks:
         return []
-    words = list(_words(document.text, blocks[0].start, blocks[-1].end, chunking.target_tokens))
-    sizes = [count_tokens(document.text[start:end]) for start, end in words]
-    before = [0, *accumulate(sizes)]  # tokens before each word
-    paths = _Paths(blocks)
+    text, start, end = document.text, blocks[0].start, blocks[-1].end
+    windows = _Windows(text, Ruler(text, start, end), chunking)
+    headings = [block for block in blocks if block.kind == "heading"]
+    above: Sequence[Block] = ()
+    passed = 0
     pieces = []
-    first = 0
     while True:
-        stop = first + 1
-        while stop < len(words) and before[stop + 1] - before[first] <= chunking.target_tokens:
-            stop += 1
-        start, end = words[first][0], words[stop - 1][1]
-        pieces.append(Piece(start, end, paths.above(start)))
-        if stop == len(words):
+        while passed < len(headings) and headings[passed].start <= start:
+            above = below(above, headings[passed])
+            passed += 1
+        path = tuple(heading.heading for heading in above if heading.heading)
+        stop = windows.stop(start)
+        pieces.append(Piece(start, start + len(text[start:stop].rstrip()), path))
+        if stop >= end:
             return pieces
-        last, first = first, stop
-        while first - 1 > last and before[stop] - before[first - 1] <= chunking.overlap_tokens:
-            first -= 1
+        start = windows.following(start, stop)
 
 
-def _words(text: str, start: int, end: int, target: int) -> Iterator[tuple[int, int]]:
-    for match in _WORD.finditer(text, start, end):
-        if count_tokens(match[0]) <= target:
-            yield match.span()
-        else:
-            yield from cut_spans(text, *match.span(), target)
+@dataclass(frozen=True, slots=True)
+class _Windows:
+    text: str
+    ruler: Ruler
+    chunking: Chunking
+
+    def stop(self, start: int) -> int:
+        """Return where the window from ``start`` ends: there the next word starts."""
+        return word_end(self.text, start, self.ruler.reach(start, self.chunking.target_tokens))
+
+    def following(self, start: int, stop: int) -> int:
+        """Return where the window after ``text[start:stop]`` starts."""
+        text = self.text
+        at = self.ruler.reach(start, self.chunking.target_tokens - self.chunking.overlap_tokens)
+        begun = word_start(text, start, at)
+        if begun == start:  # one word is longer than the step
+            begun = _next_word(text, at, stop)
+            if begun == stop and not text[stop - 1].isspace():  # and longer than the window
+                begun = between_characters(text, start, at)
+        while begun < stop and self.stop(begun) <= stop:  # a long word is next
+            begun = _next_word(text, begun, stop)
+        return begun
 
 
-class _Paths:
-    """The headings above a place; asked for places that ascend."""
-
-    def __init__(self, blocks: tuple[Block, ...]) -> None:
-        self._left = [block for block in reversed(blocks) if block.kind == "heading"]
-        self._above: list[Block] = []
-
-    def above(self, place: int) -> tuple[str, ...]:
-        while self._left and self._left[-1].start <= place:
-            heading = self._left.pop()
-            self._above = [other for other in self._above if other.level < heading.level]
-            self._above.append(heading)
-        return tuple(heading.heading for heading in self._above if heading.heading)
+def _next_word(text: str, at: int, stop: int) -> int:
+    space = _SPACE.search(text, at, stop)
+    return space.end() if space else stop

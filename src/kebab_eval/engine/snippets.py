@@ -47,14 +47,15 @@ def _densest(text: str, terms: Sequence[str], length: int) -> int:
     ]
     best_start, best_count = 0, 0
     inside: Counter[str] = Counter()
-    last = 0
+    held = last = 0  # how many different terms are inside; the first that is behind the window
     for start, term in found:
         while last < len(found) and found[last][0] + len(found[last][1]) <= start + length:
+            held += inside[found[last][1]] == 0
             inside[found[last][1]] += 1
             last += 1
-        held = len(+inside)
         if held > best_count:
             best_start, best_count = start, held
         inside[term] -= 1
+        held -= inside[term] == 0
     lead = length // 8  # a little of what comes before the first term
     return max(0, min(best_start - lead, len(text) - length))

@@ -19,7 +19,12 @@ from kebab_eval.golden.lint_corpus import corpus_warnings
 from kebab_eval.golden.lint_texts import set_warnings
 from kebab_eval.golden.load import LoadedGolden, check_ids, structure_faults
 from kebab_eval.golden.references import resolve_documents
-from kebab_eval.golden.registry import Parsed, ReadOptions, parse_golden
+from kebab_eval.golden.registry import (
+    Parsed,
+    ReadOptions,
+    parse_golden,
+    without_collector,
+)
 from kebab_eval.records import GoldenSet, Listing
 
 LINT_SCHEMA = "kebab_eval.lint.v1"
@@ -139,9 +144,10 @@ def lint(
     except GoldenError as wrong:
         findings = _ordered(_as_findings(wrong.faults))
         return LintReport(str(path), 0, findings, corpus_checked=False)
-    faults += structure_faults(parsed)
+    with without_collector():
+        faults += structure_faults(parsed)
+        doubts = list(set_warnings(parsed))
     loaded = _loaded(path, parsed)
-    doubts = list(set_warnings(parsed))
     if docs is not None:
         loaded, unknown = resolve_documents(loaded, docs)
         faults += unknown

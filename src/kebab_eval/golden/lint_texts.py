@@ -18,8 +18,9 @@ from kebab_eval.golden.registry import Parsed
 from kebab_eval.records import GoldenQuery
 from kebab_eval.yaml_source import Node, resolve_scalar
 
-SIMILAR = 0.85
-"""Share of common three-letter parts from which two texts are called nearly the same."""
+PART, SIMILAR = 5, 0.75
+"""Letters of a part of a text, and the share of common parts from which two texts are called nearly
+the same: one letter in twenty may differ. Shorter parts would be shared by unlike texts too."""
 SMALLEST_CATEGORY = 5
 _LETTERS = re.compile(r"\w")
 _HANGUL = re.compile(r"[\uac00-\ud7a3\u1100-\u11ff\u3130-\u318f]")
@@ -79,9 +80,10 @@ def _similar(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
     Two sets with a share of t in common have one of their rarest parts in common already, so only
     texts that share one are compared (prefix filtering, Bayardo et al. 2007).
     """
-    parts = [[text[i : i + 3] for i in range(max(1, len(text) - 2))] for text in texts]
+    parts = [[text[i : i + PART] for i in range(max(1, len(text) - PART + 1))] for text in texts]
     often = Counter(chain.from_iterable(parts))
-    rank = {part: place for place, part in enumerate(sorted(often, key=lambda p: (often[p], p)))}
+    # Equally rare parts stay in the order of the file, so nothing depends on a hash.
+    rank = {part: place for place, part in enumerate(sorted(often, key=often.__getitem__))}
     shingles = [set(map(rank.__getitem__, listed)) for listed in parts]
     holders: defaultdict[int, list[int]] = defaultdict(list)
     for later, own in enumerate(shingles):

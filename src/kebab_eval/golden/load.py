@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kebab_eval.errors import Fault, GoldenError, UsageError, nearest
 from kebab_eval.golden.entries import Entry
-from kebab_eval.golden.registry import Parsed, ReadOptions, parse_golden
+from kebab_eval.golden.registry import Parsed, ReadOptions, parse_golden, without_collector
 from kebab_eval.records import LEVELS, GoldenQuery, GoldenSet, Judgments, Level
 from kebab_eval.redaction import redact
 
@@ -44,12 +44,15 @@ def load_golden(
     Raises:
         GoldenError: with every fault of the file, each at its ``file:line:column``.
     """
-    parsed, faults = parse_golden(path, options)
-    faults += structure_faults(parsed)
-    entries = [_at_levels(entry, levels, faults) for entry in parsed.entries]
-    if faults:
-        raise GoldenError(in_file_order(faults))
-    return as_loaded(path, parsed, entries, min_relevance)
+    with without_collector():
+        parsed, faults = parse_golden(path, options)
+        faults += structure_faults(parsed)
+        entries = parsed.entries
+        if not set(levels) >= set(LEVELS):
+            entries = [_at_levels(entry, levels, faults) for entry in entries]
+        if faults:
+            raise GoldenError(in_file_order(faults))
+        return as_loaded(path, parsed, entries, min_relevance)
 
 
 def as_loaded(

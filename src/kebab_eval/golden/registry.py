@@ -158,7 +158,7 @@ def parse_golden(path: Path, options: ReadOptions | None = None) -> tuple[Parsed
     """
     options = options or ReadOptions()
     faults: list[Fault] = []
-    with _without_collector():
+    with without_collector():
         name, root = (options.format, None) if options.format != AUTO else _detected(path, options)
         if name not in FORMATS:
             message = f"no golden format is called {name!r}{nearest(name, FORMATS)}; there are: "
@@ -212,7 +212,7 @@ def _detected(path: Path, options: ReadOptions) -> tuple[str, Node | None]:
 
 
 @contextmanager
-def _without_collector() -> Iterator[None]:
+def without_collector() -> Iterator[None]:
     """Hold the cycle collector: it would walk a million nodes, of which none is in a cycle."""
     enabled = gc.isenabled()
     gc.disable()

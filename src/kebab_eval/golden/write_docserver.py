@@ -83,9 +83,7 @@ def _scale(golden: GoldenSet, losses: Losses) -> Callable[[float], int]:
         return RELEVANT_FROM if grade >= golden.min_relevance else int(grade > 0)
 
     changed = sum(grade != grade_of(grade) for grade in found)
-    losses.change(
-        "grade", changed, "judgments and spans", "2 is relevant there, 1 has a gain, 0 has none"
-    )
+    losses.change("grade", changed, "judgments", "2 is relevant there, 1 has a gain, 0 has none")
     return grade_of
 
 

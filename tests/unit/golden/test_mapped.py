@@ -11,6 +11,7 @@ import pytest
 
 from kebab_eval.errors import GoldenError
 from kebab_eval.golden import ReadOptions, load_golden
+from kebab_eval.golden.mapped import USUAL
 from kebab_eval.golden.references import resolve_documents
 from kebab_eval.records import GoldenQuery, GoldenSet, Span
 
@@ -341,3 +342,9 @@ def test_a_reference_that_means_no_one_document_is_told(
     _, wrong = resolved(tmp_path, reference)
     assert len(wrong) == 1
     assert wrong[0].startswith(says)
+
+
+def test_every_usual_name_stands_in_the_document() -> None:
+    text = (Path(__file__).resolve().parents[3] / "docs/golden-formats.md").read_text("utf-8")
+    names = {name for usual in USUAL.values() for name in usual} - {"ocr_derived"}
+    assert [name for name in sorted(names) if f"`{name}`" not in text] == []

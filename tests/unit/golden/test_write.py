@@ -135,7 +135,7 @@ def test_a_binary_set_stays_relevant_in_docserver_v02() -> None:
     assert "    7: 2\n    8: 0\n" in files[""]
     assert files[""].startswith('version: "spring"\nqueries:\n- id: q\n')
     assert [loss.partition(" (")[0] for loss in losses] == [
-        "changed: grade of 1 judgment and span",
+        "changed: grade of 1 judgment",
         "dropped: language of 1 query",
         "dropped: category of 1 query",
     ]
