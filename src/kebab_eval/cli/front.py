@@ -32,6 +32,12 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Freeze a run into files that stand in for it, and list them.",
         ),
     },
+    "Understand": {
+        "diagnose": (
+            "kebab_eval.cli.diagnose:diagnose",
+            "Say which stage lost each missed answer, and which lever could win it.",
+        ),
+    },
     "Read": {
         "report": ("kebab_eval.cli.report:report", "Print one run as json, md, html or csv."),
         "ui": ("kebab_eval.cli.ui:ui", "Start the MLflow UI on the right store."),

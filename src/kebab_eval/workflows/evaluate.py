@@ -221,7 +221,7 @@ def complete(session: Session, tracker: Tracker | None, progress: Progress) -> O
         previous = _ignore_signals()
         answered = list(collected.values())
         golden = settled(session.golden, answered)
-        results, aggregate = judge(golden, answered, loaded.snapshot["metrics"])
+        results, aggregate = judge(golden, answered, loaded.snapshot)
         max_failed = loaded.config.execution.max_failed
         if status == "FINISHED" and aggregate["failed_queries"] > max_failed:
             status = "FAILED"
