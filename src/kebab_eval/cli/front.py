@@ -37,6 +37,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "kebab_eval.cli.diagnose:diagnose",
             "Say which stage lost each missed answer, and which lever could win it.",
         ),
+        "variants": (
+            "kebab_eval.cli.variants:variants",
+            "Say whether a system finds the same documents whatever the words.",
+        ),
     },
     "Read": {
         "report": ("kebab_eval.cli.report:report", "Print one run as json, md, html or csv."),
