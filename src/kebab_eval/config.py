@@ -84,8 +84,6 @@ class Fields(Section):
     doc_id: str | None = None
     score: str | None = None
     text: str | None = None
-    title: str | None = None
-    total: str | None = None
     next: str | None = None
     timing_ms: str | None = None
 
@@ -130,7 +128,7 @@ class DocserverBackend(Section):
     type: Literal["docserver"]
     base_url: str
     token: str | None = None
-    path: str = "/api/v1/search"
+    search_path: str = "/api/v1/search"
     params: dict[str, str | int | float | bool] = Field(default_factory=dict)
     versions: dict[str, str | int | float] = Field(default_factory=dict)
 

@@ -34,6 +34,8 @@ __all__ = [
 
 BACKENDS: dict[str, str] = {
     "embedded": "kebab_eval.backends.embedded:open_embedded",
+    "http": "kebab_eval.backends.http:open_http",
+    "docserver": "kebab_eval.backends.http:open_docserver",
     "python": "kebab_eval.backends.python:open_python",
     "postgres": "kebab_eval.backends.postgres:open_postgres",
     "replay": "kebab_eval.backends.replay:open_replay",

@@ -85,6 +85,7 @@ def config_options(command: Command) -> Command:
     )
     @click.option("--concurrency", type=click.IntRange(min=1), help="Queries in flight.")
     @eval_version_option
+    @click.option("--base-url", metavar="URL", help="The address of a docserver system.")
     @click.option("--cache", type=PATH, help="Keep answers here and take them again; not timed.")
     @click.option("--max-failed", type=click.IntRange(min=0), help="Failed queries tolerated.")
     @wraps(command)
@@ -100,6 +101,7 @@ def config_options(command: Command) -> Command:
         max_failed: int | None,
         eval_version: str | None,
         cache: Path | None,
+        base_url: str | None,
         **kwargs: Any,
     ) -> Any:
         variable = os.environ.get("MLFLOW_EXPERIMENT_NAME")
@@ -113,6 +115,7 @@ def config_options(command: Command) -> Command:
             "execution.max_failed": max_failed,
             "metrics.eval_version": eval_version,
             "execution.cache": None if cache is None else str(cache),
+            "backend.base_url": base_url,
         }
         # JSON is YAML: quoting keeps a name such as `1e5` or `a: b` the text that was typed.
         overrides = [

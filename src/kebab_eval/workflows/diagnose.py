@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kebab_eval.diagnosis import Diagnosis, diagnose
-from kebab_eval.tracking import spool
-from kebab_eval.workflows.lookup import find_run
+from kebab_eval.workflows.lookup import locate_run, with_candidates
 
 
 def diagnose_run(reference: str, tracking_uri: str | None = None) -> Diagnosis:
@@ -19,10 +16,5 @@ def diagnose_run(reference: str, tracking_uri: str | None = None) -> Diagnosis:
         UsageError: the run is not to be found, or more than one.
         RecordError: its record is damaged.
     """
-    run = find_run(reference, tracking_uri)
-    folder = spool.find_record(run.run_id)
-    candidates = {} if folder is None else spool.read_candidates(folder)
-    results = tuple(
-        replace(result, candidates=candidates.get(result.query_id, {})) for result in run.results
-    )
-    return diagnose(replace(run, results=results))
+    found = locate_run(reference, tracking_uri)
+    return diagnose(with_candidates(found.run, found.folder))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kebab_eval.errors import Fault, RecordError, UsageError
@@ -44,14 +44,27 @@ def locate_run(reference: str, tracking_uri: str | None = None) -> Found:
         RecordError: the record is damaged.
     """
     found = _file(reference) or _record(reference) or _fetched(reference, tracking_uri)
-    return Found(_whole(found.run), found.folder)
+    return Found(_whole(found.run, found.folder), found.folder)
 
 
-def _whole(run: EvalRun) -> EvalRun:
+def with_candidates(run: EvalRun, folder: Path | None) -> EvalRun:
+    """Return a run with the channels' candidates of its record; as it is where there is none.
+
+    Raises:
+        RecordError: the record is damaged.
+    """
+    candidates = {} if folder is None else spool.read_candidates(folder)
+    results = tuple(
+        replace(result, candidates=candidates.get(result.query_id, {})) for result in run.results
+    )
+    return replace(run, results=results)
+
+
+def _whole(run: EvalRun, folder: Path | None) -> EvalRun:
     """Return a run that every report can be made of; one that was cut off is judged now."""
     try:
         if not run.aggregate:
-            run = judged(run)
+            run = judged(with_candidates(run, folder))
         elif run.info["status"] == "FINISHED" and len(run.results) != len(run.golden.queries):
             raise RecordError(
                 f"{run.run_id}: the record is damaged: {len(run.results)} results of "

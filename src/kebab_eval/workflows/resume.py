@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from kebab_eval.config_file import load_recorded
 from kebab_eval.errors import Fault, NotComparableError, UsageError
-from kebab_eval.records import QueryResult
 from kebab_eval.tracking import spool
 from kebab_eval.tracking.run import Tracker
 from kebab_eval.tracking.store import resolve_store
@@ -21,6 +21,7 @@ from kebab_eval.workflows.evaluate import (
     run_tags,
     signals_raise,
 )
+from kebab_eval.workflows.lookup import with_candidates
 
 
 def resume(
@@ -62,13 +63,17 @@ def resume(
         try:
             _same_system(run.info["system"], backend.describe().snapshot)
             backend.prepare(lambda done, total: progress("indexing", done, total))
-            candidates = spool.read_candidates(folder)
+            whole = with_candidates(run, folder).results
+            candidates = {result.query_id: result.candidates for result in whole}
             writer = spool.RecordWriter.reopen(folder, kept)
             writer.update(status="RUNNING")
             if tracker is not None:
                 tracker.start(run.name, run.run_id, run_tags(run.info), again=True)
             collected = {
-                places[result.query_id]: _with_candidates(result, candidates) for result in kept
+                places[result.query_id]: replace(
+                    result, metrics={}, candidates=candidates[result.query_id]
+                )
+                for result in kept
             }
             session = Session(loaded, run.golden, backend, writer, collected)
             return complete(session, tracker, progress)
@@ -97,9 +102,3 @@ def _same_system(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
             "the system is not the one that answered the first queries; start a new run\n"
             + "\n".join(changed)
         )
-
-
-def _with_candidates(result: QueryResult, candidates: Mapping[str, Any]) -> QueryResult:
-    from dataclasses import replace
-
-    return replace(result, metrics={}, candidates=candidates.get(result.query_id, {}))
