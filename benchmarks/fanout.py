@@ -2,9 +2,9 @@
 
     python benchmarks/fanout.py [QUERIES] [REPEATS]
 
-A server in a process of its own takes 50 ms for each request and notes how long it really took. The ideal is
-QUERIES / in flight x 50 ms. Measured are the whole fan-out against the ideal, and the 95th percentile of the
-measured latency against the server's own; in turn, so that a busy moment hits all of them.
+A server in a process of its own takes 50 ms for each request and notes how long it really took. The
+ideal is QUERIES / in flight x 50 ms. Measured are the whole fan-out against the ideal, and the 95th
+percentile of the measured latency against the server's own; in turn, so a busy moment hits all.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ taken = []
 async def search(request):
     started = time.perf_counter()
     await asyncio.sleep(0.05)
-    body = web.json_response({"results": [{"id": f"d{n}", "score": 1 / (n + 1)} for n in range(10)]})
+    hits = [{"id": f"d{n}", "score": 1 / (n + 1)} for n in range(10)]
+    body = web.json_response({"results": hits})
     taken.append((time.perf_counter() - started) * 1000)
     return body
 async def told(request):
@@ -148,8 +149,8 @@ def main() -> None:
                     tails[name].append(
                         float(np.percentile(times, 95)) / float(np.percentile(own, 95))
                     )
-            for name in wholes:
-                whole, tail = statistics.median(wholes[name]), statistics.median(tails[name])
+            for name, found in wholes.items():
+                whole, tail = statistics.median(found), statistics.median(tails[name])
                 print(f"{in_flight:>9}  {name:<11}  {whole:>11.3f}  {tail:>16.3f}")
     finally:
         server.kill()

@@ -6,9 +6,11 @@ error, and how often that is done is the fan-out's matter.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,7 +20,7 @@ from urllib.parse import quote, urlsplit
 
 from kebab_eval import config as config_models
 from kebab_eval.backends.base import SearchResponse, SingleSearch, SystemInfo
-from kebab_eval.backends.json_paths import check_templates, fill, find_all, find_one
+from kebab_eval.backends.json_paths import check_templates, fill, find_all, find_one, names_in
 from kebab_eval.backends.presets import PRESETS, Preset
 from kebab_eval.config import Config
 from kebab_eval.errors import BackendError, UsageError
@@ -93,6 +95,7 @@ class HttpBackend(SingleSearch):
         parts = urlsplit(request.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UsageError("backend.url: an address begins with http:// or https:// and a host")
+        self._in_address = names_in(request.url)
         self._client: httpx.AsyncClient | None = None
         kind = reading.score_kind
         self._info = SystemInfo("http", kind, {"url": _shown(request.url), **snapshot})
@@ -104,8 +107,10 @@ class HttpBackend(SingleSearch):
         hits: list[Hit] = []
         cursor: Any = None
         took: dict[str, float] = {}
+        latency_ms = 0.0
         for _ in range(_MAX_PAGES):
-            data = await self._ask(query, cursor)
+            data, spent_ms = await self._ask(query, cursor)
+            latency_ms += spent_ms
             page = self._hits(data, len(hits))
             hits += page
             timing = find_one(data, self._reading.timing_ms)
@@ -114,15 +119,15 @@ class HttpBackend(SingleSearch):
             cursor = find_one(data, self._reading.next)
             if cursor is None or not page or len(hits) >= self._config.search.k:
                 break
-        return SearchResponse(tuple(hits[: self._config.search.k]), took)
+        return SearchResponse(tuple(hits[: self._config.search.k]), took, latency_ms=latency_ms)
 
     async def close(self) -> None:
         if self._client is not None:
             await self._client.aclose()
             self._client = None
 
-    async def _ask(self, query: str, cursor: Any) -> Any:
-        """Return the JSON of one response.
+    async def _ask(self, query: str, cursor: Any) -> tuple[Any, float]:
+        """Return the JSON of one response, and the milliseconds until its last byte was here.
 
         Raises:
             BackendError: there is none, or it says that it is no answer.
@@ -131,7 +136,9 @@ class HttpBackend(SingleSearch):
 
         client = self._client = self._client or self._opened()
         values = {**self._values, "query": query, "cursor": "" if cursor is None else cursor}
-        address = fill(self._request.url, {key: _quoted(one) for key, one in values.items()})
+        address = self._request.url
+        if self._in_address:
+            address = fill(address, {name: _quoted(values[name]) for name in self._in_address})
         params = {
             key: value
             for key, value in fill(dict(self._request.params), values).items()
@@ -143,6 +150,7 @@ class HttpBackend(SingleSearch):
         if body is not None and self._request.method != "GET":
             content = json.dumps(fill(body, values), ensure_ascii=False).encode("utf-8", "replace")
             headers.setdefault("Content-Type", "application/json")
+        started = time.perf_counter()
         try:
             async with client.stream(
                 self._request.method,
@@ -153,6 +161,7 @@ class HttpBackend(SingleSearch):
                 auth=self._request.auth,
             ) as response:
                 raw = await _read(response)
+                spent_ms = (time.perf_counter() - started) * 1000
         except BackendError:
             raise
         except (httpx.TransportError, httpx.StreamError) as reason:
@@ -161,7 +170,9 @@ class HttpBackend(SingleSearch):
             raise BackendError(redact(cause), retry=True) from reason
         except (httpx.InvalidURL, UnicodeError, ValueError) as reason:
             raise BackendError(redact(f"the request could not be made: {reason}")) from reason
-        return _answer(response, raw, self._reading.error)
+        # Answers of other queries that lie ready are read, and timed, before this one is parsed.
+        await asyncio.sleep(0)
+        return _answer(response, raw, self._reading.error), spent_ms
 
     def _opened(self) -> httpx.AsyncClient:
         import httpx

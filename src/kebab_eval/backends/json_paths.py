@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from kebab_eval.errors import UsageError, nearest
@@ -18,14 +19,23 @@ def find_all(data: Any, path: str) -> list[Any]:
     ``a|b`` takes the first path that finds anything. Where a step meets a list without ``[]``, it
     goes into each of its items.
     """
-    for way in path.split("|"):
+    for way in _ways(path):
         found = [data]
-        for match in _STEP.finditer(way.strip()):
-            found = list(_stepped(found, match[1], match[2]))
+        for key, index in way:
+            found = _stepped(found, key, index)
         found = [value for value in found if value is not None]
         if found:
             return found
     return []
+
+
+@lru_cache(maxsize=1024)
+def _ways(path: str) -> tuple[tuple[tuple[str | None, str | None], ...], ...]:
+    """Return the alternatives of a path, each as its (key, index) steps."""
+    return tuple(
+        tuple((match[1], match[2]) for match in _STEP.finditer(way.strip()))
+        for way in path.split("|")
+    )
 
 
 def find_one(data: Any, path: str | None) -> Any:
@@ -35,17 +45,30 @@ def find_one(data: Any, path: str | None) -> Any:
     return next(iter(find_all(data, path)), None)
 
 
-def _stepped(values: Iterable[Any], key: str | None, index: str | None) -> Iterable[Any]:
+def _stepped(values: list[Any], key: str | None, index: str | None) -> list[Any]:
+    found: list[Any] = []
     for value in values:
         if key is not None:
-            for one in value if isinstance(value, list) else [value]:
-                if isinstance(one, Mapping) and key in one:
-                    yield one[key]
+            if isinstance(value, dict):
+                if key in value:
+                    found.append(value[key])
+            elif isinstance(value, list):
+                found += [one[key] for one in value if isinstance(one, dict) and key in one]
         elif isinstance(value, list):
             if not index:
-                yield from value
+                found += value
             elif int(index) < len(value):
-                yield value[int(index)]
+                found.append(value[int(index)])
+    return found
+
+
+def names_in(template: Any) -> set[str]:
+    """Return the ``{name}`` that stand in a tree."""
+    if isinstance(template, Mapping):
+        return names_in(list(template.keys())) | names_in(list(template.values()))
+    if isinstance(template, list | tuple):
+        return {name for one in template for name in names_in(one)}
+    return set(_FIELD.findall(template)) if isinstance(template, str) else set()
 
 
 def fill(template: Any, values: Mapping[str, Any]) -> Any:
@@ -75,15 +98,7 @@ def check_templates(template: Any, known: Iterable[str], where: str) -> None:
         UsageError: a name that is not known; the nearest one is told.
     """
     names = list(known)
-    left, wrong = [template], []
-    while left:
-        one = left.pop()
-        if isinstance(one, Mapping):
-            left += [*one.keys(), *one.values()]
-        elif isinstance(one, list | tuple):
-            left += one
-        elif isinstance(one, str):
-            wrong += [name for name in _FIELD.findall(one) if name not in names]
+    wrong = names_in(template) - set(names)
     if wrong:
         word = sorted(wrong)[0]
         shown = ", ".join(f"{{{name}}}" for name in names if "." not in name)
