@@ -37,6 +37,7 @@ BACKENDS: dict[str, str] = {
     "http": "kebab_eval.backends.http:open_http",
     "docserver": "kebab_eval.backends.http:open_docserver",
     "python": "kebab_eval.backends.python:open_python",
+    "kebab": "kebab_eval.backends.kebab:open_kebab",
     "postgres": "kebab_eval.backends.postgres:open_postgres",
     "replay": "kebab_eval.backends.replay:open_replay",
 }

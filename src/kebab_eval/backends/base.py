@@ -69,9 +69,12 @@ class SearchResponse:
 
 @dataclass(frozen=True, slots=True)
 class ItemIds:
-    """Every id that the system can return, to check a golden set against before anything runs."""
+    """Every id that the system can return, to check a golden set against before anything runs.
 
-    chunks: frozenset[str]
+    ``chunks`` is None where the system lists its documents only.
+    """
+
+    chunks: frozenset[str] | None
     docs: frozenset[str]
 
 
