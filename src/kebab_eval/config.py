@@ -299,7 +299,7 @@ class ModelAnswers(Section):
     base_url: str
     model: str
     api_key: str | None = None
-    chunks: Annotated[int, Field(ge=1, le=50)] = 5
+    passages: Annotated[int, Field(ge=1, le=50)] = 5
     max_tokens: Annotated[int, Field(ge=1)] = 500
     seed: int = 0
     timeout_s: Seconds = 120.0

@@ -6,36 +6,34 @@ error, and how often that is done is the fan-out's matter.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import os
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, urlsplit
 
 from kebab_eval import config as config_models
 from kebab_eval.backends.base import SearchResponse, SingleSearch, SystemInfo
+from kebab_eval.backends.http_answers import (
+    one_line_of,
+    open_client,
+    read_json,
+    shown_address,
+)
 from kebab_eval.backends.json_paths import check_templates, fill, find_all, find_one, names_in
 from kebab_eval.backends.presets import PRESETS, Preset
 from kebab_eval.config import Config
 from kebab_eval.errors import BackendError, UsageError
-from kebab_eval.formats.jsonl import Number
 from kebab_eval.levers import flatten
 from kebab_eval.records import Hit
-from kebab_eval.redaction import redact, register
+from kebab_eval.redaction import register
 
 if TYPE_CHECKING:
     import httpx
 
-MAX_BYTES = 64 * 1024 * 1024
 _MAX_PAGES = 100
-_BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
-_SAID = 200  # of an error body: it is hostile text
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +96,7 @@ class HttpBackend(SingleSearch):
         self._in_address = names_in(request.url)
         self._client: httpx.AsyncClient | None = None
         kind = reading.score_kind
-        self._info = SystemInfo("http", kind, {"url": _shown(request.url), **snapshot})
+        self._info = SystemInfo("http", kind, {"url": shown_address(request.url), **snapshot})
 
     def describe(self) -> SystemInfo:
         return self._info
@@ -132,9 +130,10 @@ class HttpBackend(SingleSearch):
         Raises:
             BackendError: there is none, or it says that it is no answer.
         """
-        import httpx
-
-        client = self._client = self._client or self._opened()
+        if self._client is None:
+            verify = getattr(self._config.backend, "verify_tls", True)
+            self._client = open_client(self._config.execution.timeout_s, verify=verify)
+        client = self._client
         values = {**self._values, "query": query, "cursor": "" if cursor is None else cursor}
         address = self._request.url
         if self._in_address:
@@ -150,43 +149,15 @@ class HttpBackend(SingleSearch):
         if body is not None and self._request.method != "GET":
             content = json.dumps(fill(body, values), ensure_ascii=False).encode("utf-8", "replace")
             headers.setdefault("Content-Type", "application/json")
-        started = time.perf_counter()
-        try:
-            async with client.stream(
-                self._request.method,
-                address,
-                params={key: str(value) for key, value in params.items()} or None,
-                headers=headers,
-                content=content,
-                auth=self._request.auth,
-            ) as response:
-                raw = await _read(response)
-                spent_ms = (time.perf_counter() - started) * 1000
-        except BackendError:
-            raise
-        except (httpx.TransportError, httpx.StreamError) as reason:
-            said = " ".join(str(reason).split())[:_SAID]
-            cause = f"{type(reason).__name__}: {said}" if said else type(reason).__name__
-            raise BackendError(redact(cause), retry=True) from reason
-        except (httpx.InvalidURL, UnicodeError, ValueError) as reason:
-            raise BackendError(redact(f"the request could not be made: {reason}")) from reason
-        # Answers of other queries that lie ready are read, and timed, before this one is parsed.
-        await asyncio.sleep(0)
-        return _answer(response, raw, self._reading.error), spent_ms
-
-    def _opened(self) -> httpx.AsyncClient:
-        import httpx
-        from httpx_aiohttp import AiohttpTransport
-
-        section = self._config.backend
-        verify = getattr(section, "verify_tls", True)
-        timeout = self._config.execution.timeout_s
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-        return httpx.AsyncClient(
-            transport=AiohttpTransport(verify=verify, limits=limits, trust_env=False),
-            timeout=httpx.Timeout(timeout * 2),  # the fan-out's own time-out comes first
-            follow_redirects=False,
-            headers={"User-Agent": "kebab-eval", "Accept": "application/json"},
+        return await read_json(
+            client,
+            self._request.method,
+            address,
+            params={key: str(value) for key, value in params.items()} or None,
+            headers=headers,
+            content=content,
+            auth=self._request.auth,
+            error_path=self._reading.error,
         )
 
     def _hits(self, data: Any, before: int) -> list[Hit]:
@@ -330,82 +301,6 @@ def _reading(
     )
 
 
-async def _read(response: httpx.Response) -> bytes:
-    parts, size = [], 0
-    async for part in response.aiter_bytes():
-        size += len(part)
-        if size > MAX_BYTES:
-            raise BackendError(f"the response is larger than {MAX_BYTES // 2**20} MiB")
-        parts.append(part)
-    return b"".join(parts)
-
-
-def _answer(response: httpx.Response, raw: bytes, error_path: str | None) -> Any:
-    """Return the JSON of a response that is an answer."""
-    status = response.status_code
-    if 300 <= status < 400:
-        target = _shown(response.headers.get("location", "nowhere"))[:_SAID]
-        raise BackendError(
-            f"HTTP {status}: redirected to {target}, which is not followed; name that address"
-        )
-    if status != 200:
-        raise BackendError(
-            redact(f"HTTP {status}{_body_said(raw, error_path)}"),
-            retry=status in _BUSY,
-            retry_after_s=_retry_after(response.headers.get("retry-after")),
-        )
-    try:
-        data = json.loads(raw.decode("utf-8-sig"), parse_int=Number, parse_float=Number)
-    except (ValueError, RecursionError):
-        kind = response.headers.get("content-type", "no content type").partition(";")[0]
-        empty = " and is empty" if not raw.strip() else ""
-        raise BackendError(
-            redact(f"the response is no JSON ({kind[:80]}){empty}{_body_said(raw, None)}")
-        ) from None
-    said = find_one(data, error_path) if isinstance(data, Mapping) else None
-    if said is not None and not find_one(data, "hits|result|root.children|data.Get"):
-        raise BackendError(redact(f"the system says: {_line(said)}"))
-    if isinstance(data, Mapping) and data.get("timed_out") is True:
-        raise BackendError("the system says that it timed out", retry=True)
-    return data
-
-
-def _body_said(raw: bytes, error_path: str | None) -> str:
-    """Return what an error body says, cut to one short line."""
-    text = raw[:4000].decode("utf-8", "replace")
-    try:
-        data = json.loads(raw) if len(raw) < 100_000 else None
-    except (ValueError, RecursionError):
-        data = None
-    paths = (
-        f"{error_path}|error.message|error|message|detail"
-        if error_path
-        else "error.message|error|message|detail"
-    )
-    said = find_one(data, paths) if isinstance(data, Mapping) else None
-    shown = _line(text if said is None else said)
-    return f": {shown}" if shown else ""
-
-
-def _line(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))[:_SAID]
-
-
-def _retry_after(value: str | None) -> float | None:
-    """Return the seconds that a Retry-After header asks for, as a number or as a date."""
-    if not value:
-        return None
-    if value.strip().isdecimal():
-        return float(value)
-    try:
-        until = parsedate_to_datetime(value)
-    except (TypeError, ValueError):
-        return None
-    until = until if until.tzinfo is not None else until.replace(tzinfo=UTC)
-    return max(0.0, (until - datetime.now(UTC)).total_seconds())
-
-
 def _has_list(data: Any, path: str) -> bool:
     """Say whether a path leads to a list, be it empty."""
     for way in path.split("|"):
@@ -420,8 +315,14 @@ def _has_list(data: Any, path: str) -> bool:
 
 def _keys(data: Any) -> str:
     if isinstance(data, Mapping):
-        return ", ".join(_line(str(key)) for key in list(data)[:10]) or "nothing"
-    return "a list" if isinstance(data, list) else _line(data)[:40] if data is not None else "null"
+        return ", ".join(one_line_of(str(key)) for key in list(data)[:10]) or "nothing"
+    return (
+        "a list"
+        if isinstance(data, list)
+        else one_line_of(data)[:40]
+        if data is not None
+        else "null"
+    )
 
 
 def _number(value: Any) -> float | None:
@@ -438,15 +339,3 @@ def _text(value: Any) -> str:
 
 def _quoted(value: Any) -> str:
     return quote(str(value), safe="")
-
-
-def _shown(address: str) -> str:
-    """Return an address without user, password and query, which may hold secrets."""
-    try:
-        parts = urlsplit(address)
-        host = parts.hostname or ""
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        return "an address that cannot be read"
-    shown = f"{parts.scheme}://{host}{port}{parts.path}" if host else parts.path
-    return redact(_line(shown))

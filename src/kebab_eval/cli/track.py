@@ -28,6 +28,9 @@ def _evaluation_options(command: Any) -> Any:
         quiet_option,
         json_option,
         click.option(
+            "--with-rag", is_flag=True, help="Also ask for answers; extractive ones by default."
+        ),
+        click.option(
             "--output", "-o", type=PATH, help="Also write the report here: .json, .md, .html, .csv."
         ),
         click.option(
@@ -89,6 +92,7 @@ def _evaluate(options: dict[str, Any], *, track_run: bool) -> int:
         query_ids=options["query_ids"],
         tags=_tags(options["tags"]),
         tracking_uri=options["tracking_uri"],
+        with_rag=options["with_rag"],
         command=_command(options, "track" if track_run else "run"),
     )
     with progress_on_terminal(quiet=options["quiet"]) as progress:
@@ -122,6 +126,8 @@ def _command(options: dict[str, Any], command: str) -> str:
         words += ["-S", USER_INFO.sub("", override)]
     for query_id in options["query_ids"]:
         words += ["--query-id", query_id]
+    if options["with_rag"]:
+        words.append("--with-rag")
     for name in ("suite", "limit"):
         if options[name] is not None:
             words += [f"--{name}", str(options[name])]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kebab_eval.errors import MetricError
+from kebab_eval.metrics.answers import ANSWER_METRICS, answer_scores, answer_summary
 from kebab_eval.metrics.ranktable import FloatArray, RankTable, first_places, from_places
 from kebab_eval.metrics.registry import Metric, default_registry
 from kebab_eval.metrics.slices import slice_means
@@ -142,6 +143,11 @@ def evaluate_run(
     values[FAILURE] = np.array(
         [_failure(*pair) for pair in zip(queries, answered, strict=True)], dtype=np.float64
     )
+    answers = answer_summary(answered)
+    if answers is not None:
+        rows = [answer_scores(*pair) for pair in zip(queries, answered, strict=True)]
+        for name in ANSWER_METRICS:
+            values[name] = np.array([row.get(name, math.nan) for row in rows], dtype=np.float64)
     scored = _defined(values, len(queries))
     per_query: list[dict[str, float]] = [{} for _ in golden.queries]
     for place, row in zip(places, scored, strict=True):
@@ -161,6 +167,8 @@ def evaluate_run(
             "total": summary[FAILURE]["n"],
         },
     }
+    if answers is not None:
+        aggregate["answers"] = answers
     if has_versions(golden):  # the aggregate of any other set has no such key
         aggregate["versions"] = version_scores(queries, answered, values)
     return RunScores(tuple(per_query), aggregate)
@@ -169,7 +177,7 @@ def evaluate_run(
 def _further(names: Sequence[str]) -> tuple[Metric, ...]:
     metrics = default_registry().parse_all(names)
     for metric in metrics:
-        computed = metric.family.name in (EMPTY, FAILURE, SPANS)
+        computed = metric.family.name in (EMPTY, FAILURE, SPANS, *ANSWER_METRICS)
         if metric.level is None and not computed:
             kind = "has no ranking to follow from" if metric.family.kernel is None else ""
             wanted = f"say {metric.name}_chunk or {metric.name}_doc"
@@ -289,12 +297,16 @@ def _legacy(
         "recall_at_k_doc": by_cutoff("recall", "doc"),
         "precision_at_k_chunk": by_cutoff("precision", "chunk"),
         "mrr": summary[f"mrr_at_10_{level}"]["value"],
-        # Null until the run has answers.
-        "citation_coverage": None,
-        "groundedness": None,
+        # Null without answers.
+        "citation_coverage": _value(summary, "citation_coverage"),
+        "groundedness": _value(summary, "groundedness"),
         "empty_result_rate": summary[EMPTY]["value"],
-        "refusal_correctness": None,
+        "refusal_correctness": _value(summary, "refusal_correctness"),
     }
+
+
+def _value(summary: Mapping[str, Mapping[str, Any]], name: str) -> Any:
+    return summary[name]["value"] if name in summary else None
 
 
 def _duplicates(result: QueryResult) -> int:

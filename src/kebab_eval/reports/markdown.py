@@ -102,6 +102,7 @@ def _metrics(summary: Summary) -> list[str]:
         "",
         f"Latency: {latency}",
         "",
+        *([f"Answers: {summary.answers}.", ""] if summary.answers else []),
         *(f"Note: {note}." for note in summary.notes),
         "",
     ]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kebab_eval.metrics.answers import ANSWER_METRICS
 from kebab_eval.metrics.slices import slice_values
 from kebab_eval.records import LEVELS, EvalRun, GoldenQuery, Level, QueryResult
 from kebab_eval.reports.versions import VersionTable, version_tables
@@ -85,6 +86,8 @@ class Summary:
     failed: int
     total: int
     lines: tuple[QueryLine, ...]
+    answers: str = ""
+    """What became of the answers, in one line; empty for a run without."""
     versions: tuple[VersionTable, ...] = ()
     """The scores of a Document Server set by version, those that the run is to be read by."""
 
@@ -134,8 +137,25 @@ def summarise(run: EvalRun) -> Summary:
         failed=aggregate["failed_queries"],
         total=aggregate["total_queries"],
         lines=lines,
+        answers=_answers(aggregate, measures),
         versions=version_tables(run),
     )
+
+
+def _answers(aggregate: Mapping[str, Any], measures: Mapping[str, Measure]) -> str:
+    found = aggregate.get("answers")
+    if not found:
+        return ""
+    parts = [f"{found[name]} {name}" for name in ("answered", "refused", "failed")]
+    for name in ANSWER_METRICS:
+        measure = _get(measures, name)
+        if measure.value is not None:
+            parts.append(f"{name.replace('_', ' ')} {number(measure.value)} (n={measure.n})")
+    latency = found["latency_ms"]
+    parts.append(f"p50 {milliseconds(latency['p50'])}, p95 {milliseconds(latency['p95'])}")
+    if found["tokens"]:
+        parts.append(", ".join(f"{n:,} {name} tokens" for name, n in found["tokens"].items()))
+    return "; ".join(parts)
 
 
 def _empty(lines: Iterable[QueryLine]) -> tuple[int, int]:

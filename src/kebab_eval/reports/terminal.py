@@ -103,4 +103,6 @@ def _lines(summary: Summary) -> list[str]:
         f"failed {summary.failed} of {summary.total}"
     )
     lines.append(f"empty results: {empty_results(summary)}")
+    if summary.answers:
+        lines.append(f"answers: {summary.answers}")
     return [*lines, *(f"note: {note}" for note in summary.notes)]

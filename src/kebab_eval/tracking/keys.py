@@ -81,6 +81,16 @@ def run_metrics(
     return {key[:MAX_KEY]: float(value) for key, value in metrics.items()}
 
 
+def _answers(answers: Mapping[str, Any] | None) -> dict[str, float]:
+    if not answers:
+        return {}
+    found = {f"count/answers_{name}": answers[name] for name in ("answered", "refused", "failed")}
+    found |= {
+        f"answer/{name}_ms": ms for name, ms in answers["latency_ms"].items() if ms is not None
+    }
+    return found | {f"answer/{name}_tokens": n for name, n in answers["tokens"].items()}
+
+
 def _v01_scores(aggregate: Mapping[str, Any], eval_version: str) -> Mapping[str, Any]:
     versions = aggregate.get("versions")
     if not versions or eval_version == "v0.2":

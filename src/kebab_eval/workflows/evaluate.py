@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from kebab_eval.answering import Answerer, open_answerer
 from kebab_eval.backends import open_backend
 from kebab_eval.backends.base import Backend
 from kebab_eval.backends.cache import CachedBackend
@@ -66,6 +67,8 @@ class Request:
     query_ids: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     tracking_uri: str | None = None
+    with_rag: bool = False
+    """Ask for answers, extractive ones where the config names none."""
     command: str = ""
     """How to repeat it, for the report; no secret may stand in it."""
 
@@ -108,6 +111,7 @@ class Session:
     backend: Backend
     writer: spool.RecordWriter
     collected: dict[int, QueryResult]
+    answerer: Answerer | None = None
 
     @property
     def kept(self) -> str:
@@ -144,6 +148,7 @@ def evaluate(request: Request, progress: Progress = _silent, *, track: bool) -> 
         try:
             checked = held_against(checked, backend)
             golden = select(checked.golden, request.limit, request.query_ids)
+            answerer = open_answerer(loaded.config, backend)
             backend.prepare(lambda done, total: progress("indexing", done, total))
             prepared = _Prepared(loaded, golden, backend, len(checked.golden.queries))
             name = _run_name(prepared, request)
@@ -155,7 +160,8 @@ def evaluate(request: Request, progress: Progress = _silent, *, track: bool) -> 
             )
             if tracker is not None:
                 tracker.start(name, writer.info["id"], run_tags(writer.info))
-            return complete(Session(loaded, golden, backend, writer, {}), tracker, progress)
+            session = Session(loaded, golden, backend, writer, {}, answerer)
+            return complete(session, tracker, progress)
         finally:
             asyncio.run(backend.close())
 
@@ -177,6 +183,8 @@ def _with_primary(loaded: LoadedConfig, golden: GoldenSet) -> LoadedConfig:
 
 def _read_config(request: Request) -> LoadedConfig:
     loaded = load_config(request.config_path, request.overrides)
+    if request.with_rag and loaded.config.answer.type == "none":
+        loaded = load_config(request.config_path, (*request.overrides, "answer.type=extractive"))
     return loaded if request.suite is None else _with_suite(loaded, request.suite)
 
 
@@ -289,8 +297,17 @@ def _ask_missing(session: Session, progress: Progress) -> None:
     config = session.loaded.config
     queries = [session.golden.queries[place] for place in missing]
     progress("queries", len(collected), total)
+    mode, execution, answerer = config.search.mode, config.execution, session.answerer
+
+    async def ask() -> None:
+        try:
+            await fan_out(session.backend, queries, execution, mode, keep, answerer)
+        finally:
+            if answerer is not None:
+                await answerer.close()
+
     try:
-        asyncio.run(fan_out(session.backend, queries, config.execution, config.search.mode, keep))
+        asyncio.run(ask())
     except BaseExceptionGroup as failures:
         # A task group wraps what its tasks raise; here that is the first disk error, repeated.
         raise failures.exceptions[0] from None

@@ -6,25 +6,29 @@ import asyncio
 import math
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 import stamina
 
+from kebab_eval.answering import Answerer
 from kebab_eval.backends.base import Backend, SearchResponse
 from kebab_eval.config import Execution
 from kebab_eval.errors import BackendError, KebabEvalError
-from kebab_eval.records import GoldenQuery, Hit, QueryResult
+from kebab_eval.records import Answer, GoldenQuery, Hit, QueryResult
 
 OnResult = Callable[[int, QueryResult], None]
 _LONGEST_PAUSE_S = 60.0
 
 
-async def fan_out(
+async def fan_out(  # noqa: PLR0917  # what it is about first, then how
     backend: Backend,
     queries: Sequence[GoldenQuery],
     execution: Execution,
     mode: str,
     on_result: OnResult,
+    answerer: Answerer | None = None,
 ) -> None:
     """Ask each query once and hand over every result as it comes, failures too.
 
@@ -35,6 +39,8 @@ async def fan_out(
 
     Args:
         on_result: called with the index of the query and its result, from the event loop.
+        answerer: writes an answer from the hits of each query that has any result; its time is no
+            part of the search's latency, and its failure no failure of the search.
 
     Raises:
         BackendError: the first ``execution.stop_after`` queries all failed, so the system is down;
@@ -43,7 +49,7 @@ async def fan_out(
     info = backend.describe()
     wanted, limit = execution.concurrency, info.max_concurrency
     workers = wanted if limit is None else min(wanted, limit)
-    caller = _Caller(backend, execution, mode)
+    caller = _Caller(backend, execution, mode, answerer)
     for query in queries[: execution.warmup]:
         await caller.attempt(query)
     waiting = iter(enumerate(queries))  # shared: each goes to the worker that is free first
@@ -110,7 +116,14 @@ class _Pace:
 class _Caller:
     """Asks one system, under the rules of an execution."""
 
-    def __init__(self, backend: Backend, execution: Execution, mode: str) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        execution: Execution,
+        mode: str,
+        answerer: Answerer | None = None,
+    ) -> None:
+        self.answerer = answerer
         self.backend = backend
         self.execution = execution
         self.mode = mode
@@ -127,9 +140,40 @@ class _Caller:
                 if result is None:
                     left.append((index, query))
                 else:
-                    yield index, result
+                    yield index, await self.answered(query, result)
         for index, query in left:
-            yield index, await self.ask(query)
+            yield index, await self.answered(query, await self.ask(query))
+
+    async def answered(self, query: GoldenQuery, result: QueryResult) -> QueryResult:
+        """Return a result with its answer; a failure is the answer's own."""
+        if self.answerer is None or result.error is not None:
+            return result
+        return replace(result, answer=await self.answer(self.answerer, query, result.hits))
+
+    async def answer(self, answerer: Answerer, query: GoldenQuery, hits: Sequence[Hit]) -> Answer:
+        try:
+            async for attempt in self.attempts():
+                with attempt:
+                    await self.pace.wait()
+                    started = time.perf_counter()
+                    answer = await answerer.answer(query.query, query.query_id, hits)
+                    return replace(answer, latency_ms=(time.perf_counter() - started) * 1000)
+        except asyncio.CancelledError as stopped:
+            _raise_if_stopped(stopped)
+            return Answer(error="the answerer cancelled its own work")
+        except Exception as failure:  # an answerer's bug is that answer's failure, not the run's
+            return Answer(error=_cause(failure))
+        raise AssertionError("the last attempt returns or raises")
+
+    def attempts(self) -> Any:
+        """Return the attempts at one request, with the pauses between them."""
+        return stamina.retry_context(
+            on=_worth_a_retry,
+            attempts=self.execution.retries + 1,
+            timeout=None,
+            wait_initial=0.1,
+            wait_max=_LONGEST_PAUSE_S,
+        )
 
     async def batch(self, batch: Sequence[tuple[int, GoldenQuery]]) -> list[QueryResult | None]:
         """Return what one call gave to each query; None for one that is worth asking singly."""
@@ -157,13 +201,7 @@ class _Caller:
         attempts = 0
         try:
             async with asyncio.timeout(total) as deadline:
-                async for attempt in stamina.retry_context(
-                    on=_worth_a_retry,
-                    attempts=self.execution.retries + 1,
-                    timeout=None,
-                    wait_initial=0.1,
-                    wait_max=_LONGEST_PAUSE_S,
-                ):
+                async for attempt in self.attempts():
                     attempts += 1
                     with attempt:
                         result = await self.attempt(query, attempts)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from kebab_eval.answering import open_answerer
 from kebab_eval.config_file import load_recorded
 from kebab_eval.errors import Fault, NotComparableError, UsageError
 from kebab_eval.tracking import spool
@@ -62,6 +63,7 @@ def resume(
         backend = open_system(loaded)
         try:
             _same_system(run.info["system"], backend.describe().snapshot)
+            answerer = open_answerer(loaded.config, backend)
             backend.prepare(lambda done, total: progress("indexing", done, total))
             whole = with_candidates(run, folder).results
             candidates = {result.query_id: result.candidates for result in whole}
@@ -75,7 +77,7 @@ def resume(
                 )
                 for result in kept
             }
-            session = Session(loaded, run.golden, backend, writer, collected)
+            session = Session(loaded, run.golden, backend, writer, collected, answerer)
             return complete(session, tracker, progress)
         finally:
             asyncio.run(backend.close())
