@@ -16,6 +16,7 @@ from kebab_eval.backends.base import Backend, ItemIds, Progress, SearchResponse,
 from kebab_eval.errors import BackendError
 from kebab_eval.levers import flatten
 from kebab_eval.records import Answer, Candidate, Hit, Listing
+from kebab_eval.redaction import redact
 
 _SCHEMA = "kebab_eval.cached_response.v1"
 # What reading JSON of any shape can raise: wrong types, wrong values, missing keys, too deep.
@@ -99,7 +100,8 @@ def _write(path: Path, response: SearchResponse) -> None:
     temporary = path.with_suffix(".tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
+        text = redact(json.dumps(data, ensure_ascii=False))
+        temporary.write_bytes(text.encode("utf-8", "backslashreplace"))
         temporary.replace(path)
     except OSError as reason:
         raise BackendError(f"the cache {path.parent} cannot be written: {reason}") from reason

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -276,6 +277,8 @@ def _credentials(
         name, before = preset.auth if preset else ("Authorization", "Bearer ")
         headers[name] = before + auth.bearer
     if auth.username is not None and auth.password is not None:
+        pair = b64encode(f"{auth.username}:{auth.password}".encode()).decode()
+        register(pair, "${basic authentication}")  # as the header has it; an echo would show it
         return headers, (auth.username, auth.password)
     return headers, None
 
