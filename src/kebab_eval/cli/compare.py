@@ -108,7 +108,7 @@ def compare(
         write_text(output, render_comparison(found, _ENDINGS[output.suffix], pair.ui_url))
         click.echo(str(output))
     elif form == "text":
-        _print(found)
+        print_comparison_of(found)
     else:
         click.echo(render_comparison(found, form, pair.ui_url), nl=False)
     logged = None if no_log else _log(pair, found)
@@ -116,7 +116,8 @@ def compare(
         _print_links(pair, logged)
 
 
-def _print(comparison: Comparison) -> None:
+def print_comparison_of(comparison: Comparison) -> None:
+    """Print a comparison, as wide as it needs in a pipe."""
     from rich.console import Console
 
     from kebab_eval.reports.compare_terminal import print_comparison

@@ -26,6 +26,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "kebab_eval.cli.compare:compare",
             "Say which of two runs is better, and if it is real.",
         ),
+        "ab": ("kebab_eval.cli.ab:ab", "Evaluate two addresses by one config and compare them."),
         "gate": ("kebab_eval.cli.gate:gate", "Say by rules whether a candidate may pass."),
         "baseline": (
             "kebab_eval.cli.baseline:baseline",

@@ -27,6 +27,31 @@ def render_csv(run: EvalRun) -> str:
     return output.getvalue()
 
 
+def render_pair_csv(baseline: EvalRun, candidate: EvalRun) -> str:
+    """Return one row a query of two runs: the primary metric, rank, hits and time of each side."""
+    primary = baseline.config["metrics"]["primary"]
+    sides = [
+        {line.golden.query_id: line for line in summarise(run).lines}
+        for run in (baseline, candidate)
+    ]
+    output = io.StringIO()
+    writer = csv.writer(output, lineterminator="\n")
+    each = (primary, *_OF_A_SIDE)
+    columns = [f"{side}_{name}" for side in ("baseline", "candidate") for name in each]
+    writer.writerow(["query_id", "query", *columns, "delta"])
+    for query_id, line in sides[0].items():
+        row = [_cell(query_id), _cell(line.golden.query)]
+        for side in sides:
+            found = side.get(query_id)
+            facts = {} if found is None else _facts(found)
+            row.append(_cell(None if found is None else found.score))
+            row += [_cell(facts.get(name)) for name in _OF_A_SIDE]
+        scores = [None if (one := side.get(query_id)) is None else one.score for side in sides]
+        row.append("" if None in scores else scores[1] - scores[0])  # type: ignore[operator]  # neither is None
+        writer.writerow(row)
+    return output.getvalue()
+
+
 def per_query_table(run: EvalRun) -> dict[str, Any]:
     """Return the rows as MLflow's table artifact: columns and data.
 
@@ -47,6 +72,7 @@ def per_query_table(run: EvalRun) -> dict[str, Any]:
     return {"columns": columns, "data": [[row[name] for name in columns] for row in rows]}
 
 
+_OF_A_SIDE = ("first_relevant_rank", "hits", "latency_ms", "error")
 _FACTS = (
     "query_id",
     "query",
