@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import json
 import subprocess
-import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from aiohttp import web
 
-_SPEC = importlib.util.spec_from_file_location(
-    "local_server", Path(__file__).with_name("local_server.py")
-)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-local_server = sys.modules.get("local_server") or importlib.util.module_from_spec(_SPEC)
-if "local_server" not in sys.modules:
-    sys.modules["local_server"] = local_server
-    _SPEC.loader.exec_module(local_server)
+Serving = Callable[..., AbstractContextManager[str]]
+
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -38,14 +30,14 @@ def answering(*ids: int) -> object:
     return handle
 
 
-def test_two_servers_into_one_csv(program: Program, tmp_path: Path) -> None:
+def test_two_servers_into_one_csv(serving: Serving, program: Program, tmp_path: Path) -> None:
     (tmp_path / "queries.yaml").write_text(SET)
     (tmp_path / "c.yaml").write_text(
         'golden: queries.yaml\nbackend: {type: docserver, base_url: "http://unused"}\n'
     )
     with (
-        local_server.serving(answering(99, 11)) as old,
-        local_server.serving(answering(11, 21, 12)) as new,
+        serving(answering(99, 11)) as old,
+        serving(answering(11, 21, 12)) as new,
     ):
         done = program(
             "ab", "-c", "c.yaml", "--baseline-url", old, "--candidate-url", new,

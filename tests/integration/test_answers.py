@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
-import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -31,21 +31,13 @@ from kebab_eval.records import (
 )
 from kebab_eval.workflows.fanout import fan_out
 
-_SPEC = importlib.util.spec_from_file_location(
-    "local_server", Path(__file__).with_name("local_server.py")
-)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-local_server = sys.modules.get("local_server") or importlib.util.module_from_spec(_SPEC)
-if "local_server" not in sys.modules:
-    sys.modules["local_server"] = local_server
-    _SPEC.loader.exec_module(local_server)
-
 KEY = "sk-planted-key"
 HITS = (
     Hit(1, "a#1", "a", 0.9, "rrf", "# Pumps\n\nThe pump runs at sixty bar. It is blue."),
     Hit(2, "b#1", "b", 0.5, "rrf", "Valves\n======\n\n- The valve is closed on Sundays."),
 )
+
+Serving = Callable[..., AbstractContextManager[str]]
 
 
 def extract(query: str, texts: dict[str, str] | None = None, **settings: Any) -> Answer:
@@ -107,7 +99,7 @@ def completion(text: str) -> dict[str, Any]:
     }
 
 
-def test_what_is_asked_and_what_is_read() -> None:
+def test_what_is_asked_and_what_is_read(serving: Serving) -> None:
     seen: list[tuple[str, str | None, Any]] = []
 
     async def handle(request: web.Request) -> web.StreamResponse:
@@ -115,7 +107,7 @@ def test_what_is_asked_and_what_is_read() -> None:
         seen.append((request.path, request.headers.get("Authorization"), body))
         return web.json_response(completion("Sixty bar [1][9]."))
 
-    with local_server.serving(handle) as address:
+    with serving(handle) as address:
         answer = answered(address + "/")
         answered(address + "/v1", seed=5)
     (path, key, body), (again, _, seeded) = seen
@@ -135,11 +127,11 @@ def test_what_is_asked_and_what_is_read() -> None:
 
 
 @pytest.mark.parametrize("text", ["NO_ANSWER", " NO_ANSWER.\n", "", None])
-def test_a_refusal(text: Any) -> None:
+def test_a_refusal(serving: Serving, text: Any) -> None:
     async def handle(request: web.Request) -> web.StreamResponse:
         return web.json_response(completion(text))
 
-    with local_server.serving(handle) as address:
+    with serving(handle) as address:
         answer = answered(address)
     assert (answer.refused, answer.refusal_reason, answer.text) == (True, "llm_self_judge", "")
 
@@ -153,7 +145,9 @@ def test_a_refusal(text: Any) -> None:
         (web.json_response({"choices": []}), "no choices"),
     ],
 )
-def test_what_is_no_answer_is_told_without_the_key(response: Any, said: str) -> None:
+def test_what_is_no_answer_is_told_without_the_key(
+    serving: Serving, response: Any, said: str
+) -> None:
     from kebab_eval.redaction import register
 
     register(KEY, "${env:KEY}")
@@ -161,7 +155,7 @@ def test_what_is_no_answer_is_told_without_the_key(response: Any, said: str) -> 
     async def handle(request: web.Request) -> web.StreamResponse:
         return response  # type: ignore[no-any-return]
 
-    with local_server.serving(handle) as address, pytest.raises(BackendError) as told:
+    with serving(handle) as address, pytest.raises(BackendError) as told:
         answered(address)
     assert said in str(told.value)
     assert KEY not in str(told.value)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 import random
-import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +20,8 @@ from kebab_eval.errors import BackendError, UsageError
 from kebab_eval.records import GoldenQuery, QueryResult
 from kebab_eval.workflows.fanout import fan_out
 
-_SPEC = importlib.util.spec_from_file_location(
-    "local_server", Path(__file__).with_name("local_server.py")
-)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-local_server = importlib.util.module_from_spec(_SPEC)
-sys.modules["local_server"] = local_server
-_SPEC.loader.exec_module(local_server)
-serving = local_server.serving
+Serving = Callable[..., AbstractContextManager[str]]
+
 
 TOKEN = "hunter2-secret-token"  # noqa: S105  # planted, to be looked for
 FIELDS = {"hits": "results[]", "id": "id", "doc_id": "doc", "score": "score", "text": "text"}
@@ -81,7 +73,7 @@ def answering(
 # --- what is asked ----------------------------------------------------------------------------
 
 
-def test_templates_fill_url_params_headers_and_body() -> None:
+def test_templates_fill_url_params_headers_and_body(serving: Serving) -> None:
     seen: list[web.Request] = []
     bodies: list[str] = []
     with serving(answering({"results": []}, seen=seen, bodies=bodies)) as address:
@@ -108,14 +100,14 @@ def test_templates_fill_url_params_headers_and_body() -> None:
     }
 
 
-def test_a_query_in_the_path_cannot_leave_it() -> None:
+def test_a_query_in_the_path_cannot_leave_it(serving: Serving) -> None:
     seen: list[web.Request] = []
     with serving(answering({"results": []}, seen=seen)) as address:
         ask(opened(address + "/find/{query}?k={k}"), "../../admin?x=1#y")
     assert seen[0].raw_path == "/find/..%2F..%2Fadmin%3Fx=1%23y?k=10"
 
 
-def test_name_and_password() -> None:
+def test_name_and_password(serving: Serving) -> None:
     seen: list[web.Request] = []
     with serving(answering({"results": []}, seen=seen)) as address:
         ask(opened(address, auth={"username": "u", "password": "p"}))
@@ -141,7 +133,7 @@ def test_what_is_missing_is_told_when_it_is_opened(section: dict[str, Any], said
 # --- what is read -----------------------------------------------------------------------------
 
 
-def test_ids_are_the_text_that_stands_there() -> None:
+def test_ids_are_the_text_that_stands_there(serving: Serving) -> None:
     raw = '{"results": [{"id": 02142e0}, {"id": 1e5}, {"id": 12345678901234567890}]}'
     raw = raw.replace("02142e0", '"02142"')
     body = web.Response(text=raw, content_type="application/json")
@@ -151,7 +143,7 @@ def test_ids_are_the_text_that_stands_there() -> None:
     assert [hit.score for hit in hits] == [1.0, 1 / 2, 1 / 3]  # none was told
 
 
-def test_duplicates_pass_and_k_cuts() -> None:
+def test_duplicates_pass_and_k_cuts(serving: Serving) -> None:
     items = [{"id": "a", "doc": "d", "score": 2, "text": "t"}, {"id": "a"}, {"id": "b"}]
     with serving(answering({"results": items})) as address:
         hits = ask(opened(address, search={"k": 2})).hits
@@ -160,7 +152,7 @@ def test_duplicates_pass_and_k_cuts() -> None:
     ]  # fmt: skip
 
 
-def test_pages_are_one_search() -> None:
+def test_pages_are_one_search(serving: Serving) -> None:
     seen: list[web.Request] = []
     pages = [
         {"results": [{"id": "a"}, {"id": "b"}], "next": "p2"},
@@ -202,7 +194,9 @@ def said(status: int, text: str = "", **headers: str) -> web.Response:
         ({"results": [], "timed_out": True}, "the system says that it timed out", True),
     ],
 )
-def test_each_cause_is_named_in_one_line(answer: Any, cause: str, retry: bool) -> None:
+def test_each_cause_is_named_in_one_line(
+    serving: Serving, answer: Any, cause: str, retry: bool
+) -> None:
     from kebab_eval.redaction import register
 
     register(TOKEN, "${env:TOKEN}")
@@ -213,7 +207,7 @@ def test_each_cause_is_named_in_one_line(answer: Any, cause: str, retry: bool) -
     assert told.retry is retry
 
 
-def test_retry_after_in_seconds_and_as_a_date() -> None:
+def test_retry_after_in_seconds_and_as_a_date(serving: Serving) -> None:
     from datetime import UTC, datetime, timedelta
     from email.utils import format_datetime
 
@@ -228,7 +222,7 @@ def test_retry_after_in_seconds_and_as_a_date() -> None:
             assert least <= told.retry_after_s <= most
 
 
-def test_credentials_do_not_follow_a_redirect() -> None:
+def test_credentials_do_not_follow_a_redirect(serving: Serving) -> None:
     elsewhere: list[web.Request] = []
     with serving(answering({"results": []}, seen=elsewhere)) as other:
         target = other.replace("http://", "http://user:pw@") + "/x?key=1"
@@ -240,7 +234,7 @@ def test_credentials_do_not_follow_a_redirect() -> None:
     assert "key=1" not in str(told)
 
 
-def test_nobody_listens_and_a_connection_that_breaks() -> None:
+def test_nobody_listens_and_a_connection_that_breaks(serving: Serving) -> None:
     assert failure(opened("http://127.0.0.1:1/x")).retry
 
     async def broken(request: web.Request) -> web.StreamResponse:
@@ -256,7 +250,9 @@ def test_nobody_listens_and_a_connection_that_breaks() -> None:
         assert failure(opened(address)).retry
 
 
-def test_a_body_without_end_is_not_read_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_without_end_is_not_read_to_the_end(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("kebab_eval.backends.http_answers.MAX_BYTES", 1_000_000)
     with serving(answering(said(200, "x" * 3_000_000))) as address:
         assert "larger than" in str(failure(opened(address)))
@@ -265,7 +261,7 @@ def test_a_body_without_end_is_not_read_to_the_end(monkeypatch: pytest.MonkeyPat
 # --- a bad day ----------------------------------------------------------------------------------
 
 
-def test_no_query_is_lost_on_a_bad_day() -> None:
+def test_no_query_is_lost_on_a_bad_day(serving: Serving) -> None:
     """300 queries to a server that answers as it likes: each has hits or a cause."""
     chance = random.Random(5)
     good = {"results": [{"id": "a"}, {"id": "a"}, {"id": "b"}]}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
-import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,8 @@ from kebab_eval.backends.presets import PRESETS
 from kebab_eval.config import Config
 from kebab_eval.errors import BackendError
 
-_SPEC = importlib.util.spec_from_file_location(
-    "local_server", Path(__file__).with_name("local_server.py")
-)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-local_server = sys.modules.get("local_server") or importlib.util.module_from_spec(_SPEC)
-if "local_server" not in sys.modules:
-    sys.modules["local_server"] = local_server
-    _SPEC.loader.exec_module(local_server)
+Serving = Callable[..., AbstractContextManager[str]]
+
 
 #: preset -> section, what must be asked (method, path, header, parameters, body), and the answer.
 CASES: dict[str, dict[str, Any]] = {
@@ -202,10 +195,10 @@ def ask(section: dict[str, Any], query: str = "펌프") -> SearchResponse:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_what_is_asked_and_what_is_read(preset: str) -> None:
+def test_what_is_asked_and_what_is_read(serving: Serving, preset: str) -> None:
     case = CASES[preset]
     problems: list[str] = []
-    with local_server.serving(strict(case, problems)) as address:
+    with serving(strict(case, problems)) as address:
         section = {"type": "http", "preset": preset, "url": address + "/", **case["section"]}
         hits = ask(section).hits
     assert problems == []
@@ -219,29 +212,33 @@ def test_what_is_asked_and_what_is_read(preset: str) -> None:
         ("vespa", None, {"root": {"errors": [{"message": "bad yql"}]}}, "bad yql"),
     ],
 )
-def test_an_error_inside_an_answer(preset: str, index: str | None, answer: Any, said: str) -> None:
+def test_an_error_inside_an_answer(
+    serving: Serving, preset: str, index: str | None, answer: Any, said: str
+) -> None:
     async def handle(request: web.Request) -> web.StreamResponse:
         return web.json_response(answer)
 
-    with local_server.serving(handle) as address:
+    with serving(handle) as address:
         section = {"type": "http", "preset": preset, "url": address, "index": index}
         with pytest.raises(BackendError, match=f"the system says: {said}"):
             ask(section)
 
 
-def test_an_empty_answer_is_an_answer() -> None:
+def test_an_empty_answer_is_an_answer(serving: Serving) -> None:
     async def handle(request: web.Request) -> web.StreamResponse:
         return web.json_response({"took": 1, "hits": {"total": {"value": 0}, "hits": []}})
 
-    with local_server.serving(handle) as address:
+    with serving(handle) as address:
         section = {"type": "http", "preset": "opensearch", "url": address, "index": "n"}
         assert ask(section).hits == ()
 
 
-def test_the_document_server_and_its_token(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_document_server_and_its_token(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DOCSRV_TOKEN", "key")
     problems: list[str] = []
-    with local_server.serving(strict(CASES["docserver"], problems)) as address:
+    with serving(strict(CASES["docserver"], problems)) as address:
         hits = ask({"type": "docserver", "base_url": address + "/"}).hits
     assert problems == []
     assert hits[0].doc_id == "3856"

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
-import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 from aiohttp import web
 
-_SPEC = importlib.util.spec_from_file_location(
-    "local_server", Path(__file__).with_name("local_server.py")
-)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-local_server = sys.modules.get("local_server") or importlib.util.module_from_spec(_SPEC)
-if "local_server" not in sys.modules:
-    sys.modules["local_server"] = local_server
-    _SPEC.loader.exec_module(local_server)
+Serving = Callable[..., AbstractContextManager[str]]
+
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -71,7 +63,9 @@ def gossip() -> object:
     return handle
 
 
-def test_a_planted_secret_stands_nowhere(program: Program, tmp_path: Path) -> None:
+def test_a_planted_secret_stands_nowhere(
+    serving: Serving, program: Program, tmp_path: Path
+) -> None:
     environment = {"TOKEN": TOKEN, "KEY": KEY, "PASSWORD": PASSWORD}
     (tmp_path / "golden.yaml").write_text(GOLDEN)
     said: list[str] = []
@@ -81,7 +75,7 @@ def test_a_planted_secret_stands_nowhere(program: Program, tmp_path: Path) -> No
         said.extend([done.stdout, done.stderr])
         return done
 
-    with local_server.serving(gossip()) as address:
+    with serving(gossip()) as address:
         (tmp_path / "c.yaml").write_text(CONFIG.replace("ADDRESS", address))
         for name in ("one", "two"):
             done = run("track", "-c", "c.yaml", "--name", name, "--cache", "cache", "--debug")

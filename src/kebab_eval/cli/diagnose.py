@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kebab_eval.cli.options import debug_option, json_option, tracking_uri_option
+from kebab_eval.cli.options import debug_option, form_option, json_option, tracking_uri_option
 
 
 @click.command(
@@ -15,14 +15,7 @@ Examples:
 """
 )
 @click.argument("run", metavar="RUN")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "md", "json"]),
-    default="text",
-    show_default=True,
-    help="What to print.",
-)
+@form_option
 @json_option
 @tracking_uri_option
 @debug_option

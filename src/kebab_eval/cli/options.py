@@ -30,6 +30,14 @@ debug_option = click.option(
     help="Show the traceback of an error.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+form_option = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "md", "json"]),
+    default="text",
+    show_default=True,
+    help="What to print.",
+)
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="No progress, no table.")
 tracking_uri_option = click.option(
     "--tracking-uri", metavar="URI", help="The MLflow store. [default: MLFLOW_TRACKING_URI, config]"

@@ -1,20 +1,30 @@
-"""A real HTTP server on loopback whose answers a test writes."""
+"""What the tests of real systems need: a real HTTP server on loopback, its answers by the test."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
+import pytest
 from aiohttp import web
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
+Serving = Callable[[Handler], AbstractContextManager[str]]
+
+
+@pytest.fixture
+def serving() -> Serving:
+    """Return a context manager that serves every path by one handler and yields the address."""
+    return _serving
+
+
 @contextmanager
-def serving(handler: Handler) -> Iterator[str]:
-    """Serve every path by one handler, in a thread of its own; yield the address."""
+def _serving(handler: Handler) -> Iterator[str]:
+    """Serve in a thread of its own."""
     ready = threading.Event()
     loop = asyncio.new_event_loop()
     address: list[str] = []
