@@ -7,259 +7,268 @@ with ``search --bulk``; what a broken batch left is asked singly.
 from __future__ import annotations
 
 import asyncio
+import errno
+import hashlib
 import json
-import os
-import signal
-import subprocess
+import time
+import unicodedata
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from dataclasses import replace
 from typing import Any, cast
 
 from kebab_eval import config as config_models
-from kebab_eval.backends.base import ItemIds, SearchResponse, SingleSearch, SystemInfo
-from kebab_eval.backends.kebab_wire import (
-    check_schema,
-    parse_line,
-    read_answer,
-    read_error,
-    read_response,
-)
+from kebab_eval.backends import kebab_wire as wire
+from kebab_eval.backends.base import ItemIds, Param, SearchResponse, SingleSearch, SystemInfo
+from kebab_eval.backends.kebab_process import Ended, run
 from kebab_eval.config import Config
-from kebab_eval.errors import BackendError
+from kebab_eval.errors import BackendError, UsageError
 from kebab_eval.records import Answer, Hit
-from kebab_eval.redaction import redact
 
-_OPENING_S = 120.0  # the first start may load a model
-_SNIPPET_CHARS = 4000  # long enough that spans are found in it
-_VERSIONS = {
-    "chunker_version": "chunker_version",
-    "embedding_version": "embedding_model",
-    "index_version": "index_version",
-    "corpus_revision": "corpus_fingerprint",
-    "parser_version": "parser_version",
-    "prompt_template_version": "prompt_template_version",
-}
+_SCORE_KINDS = {"hybrid": "rrf", "lexical": "bm25", "vector": "cosine"}
+_SNIPPET_CHARS = 4000
+_LONGEST_ARGUMENT = 100_000  # in bytes; Linux takes 128 KiB
+_INSPECTED_AT_ONCE = 4
 
 
 class KebabBackend(SingleSearch):
-    """Runs the binary: once for what it is, then once for each batch of queries."""
+    """Runs the binary: for what it is, for each batch of queries, and for each chunk's text."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._section = cast("config_models.KebabBackend", config.backend)
-        self._running: set[asyncio.subprocess.Process] = set()
-        schema = parse_line(self._learn("schema", "--json"), "schema")
-        self._docs = self._documents()
-        self._info = self._described(schema)
+        self._timeout_s = config.execution.timeout_s
+        self._texts: dict[str, str] = {}
+        own_config = self._own_config()
+        schema, documents = asyncio.run(self._learn())
+        by_path = self._section.document_id == "path"
+        listed = documents if by_path else documents.values()
+        self._docs = frozenset(unicodedata.normalize("NFC", doc) for doc in listed)
+        self._ids_by_path = None if by_path else documents
+        self._info = SystemInfo(
+            "kebab",
+            _SCORE_KINDS[config.search.mode],
+            {**wire.read_snapshot(schema), **own_config},
+            max_concurrency=1,  # each process holds the whole model in memory, and keeps busy
+            batch_size=self._section.batch,
+            answers=True,
+        )
 
     def describe(self) -> SystemInfo:
         return self._info
 
     def item_ids(self) -> ItemIds:
+        """Return the documents; kebab lists no chunks."""
         return ItemIds(None, self._docs)
 
     async def search(self, query: str, query_id: str) -> SearchResponse:
-        (response,) = await self.search_many([(query_id, query)])
-        if isinstance(response, BackendError):
-            raise response
-        return response
+        asked = _encodable(query)
+        if not _is_argument(asked):
+            (response,) = await self.search_many([(query_id, query)])
+            if isinstance(response, BackendError):
+                raise response
+            return response
+        started = time.perf_counter()
+        found = await self._object("search_response", "search", asked, *self._flags())
+        wall_ms = (time.perf_counter() - started) * 1000
+        response = wire.read_response(found, self._config.search.k, self._section.document_id)
+        if response.latency_ms is None:
+            response = replace(response, latency_ms=wall_ms)
+        return await self._with_texts(response)
 
     async def search_many(
         self, queries: Sequence[tuple[str, str]]
     ) -> Sequence[SearchResponse | BackendError]:
-        """Ask a batch; the queries that a process which ended early did not answer may be retried.
+        """Ask a batch; what a process that ended early left unanswered may be asked again.
 
-        A query is always asked as a line of ``--bulk``: none can be taken for an option there.
+        A batch is ended when it prints nothing for too long. The binary prints all of it at its
+        end, so there is more time for the first line: ``timeout_s`` for the start and one search,
+        and a tenth of it for each search more, which has the model loaded.
         """
-        lines = [json.dumps(self._item(query), ensure_ascii=True) for _, query in queries]
-        out, err, code = await self._run(
-            "search", "--bulk", "--json", given="\n".join(lines) + "\n"
+        asked = [_encodable(query) for _, query in queries]
+        first_s = later_s = None
+        if len(asked) > 1:  # a single query's time-out is the caller's
+            first_s, later_s = self._timeout_s * (1 + (len(asked) - 1) / 10), self._timeout_s
+        given = "".join(json.dumps(self._item(query)) + "\n" for query in asked)
+        ended = await self._call(
+            "search", "--bulk", "--json", given=given, first_s=first_s, later_s=later_s
         )
-        printed = [line for line in out.split("\n") if line.strip()]
-        whole = out.endswith("\n")
-        responses: list[SearchResponse | BackendError] = []
-        for number, line in enumerate(printed[: len(queries)]):
-            if number == len(printed) - 1 and not whole:
-                break  # half a line: the process ended while it was writing
-            responses.append(self._read(line))
-        if len(responses) < len(queries):
-            cause = _fatal(err) or BackendError(
-                f"kebab ended (exit code {code}) after {len(responses)} of {len(queries)} answers"
-                + (f": {_last_line(err)}" if err.strip() else "")
-            )
-            # A single query that is refused for good is not asked again and again.
-            cause.retry = cause.retry or len(queries) > 1 or code < 0
-            responses += [cause] * (len(queries) - len(responses))
-        return responses
+        items = wire.read_items(ended.out, asked)
+        missing = items.count(None)
+        cause = _cause(ended, "search --bulk", f"{missing} of {len(asked)} queries unanswered")
+        if len(asked) > 1:
+            cause.retry = True  # one query may have taken the others with it
+        return [cause if item is None else await self._read(item) for item in items]
 
     async def answer(self, query: str, query_id: str, hits: Sequence[Hit]) -> Answer:
+        asked = _encodable(query).replace("\0", " ")
+        if asked.startswith("-"):
+            asked = f" {asked}"  # `ask` takes no stdin, and would read it as a flag
         search = self._config.search
-        options = ["--json", "--k", str(search.k), "--mode", search.mode]
-        options += ["--temperature", "0", "--seed", "0"]
-        # The wire knows no `--`: a query that looks like an option gets a blank before it.
-        asked = f" {query}" if query.startswith("-") else query
-        out, err, code = await self._run("ask", asked.replace("\0", " "), *options)
-        if code != 0:
-            raise _fatal(err) or BackendError(f"kebab ask: exit code {code}: {_last_line(err)}")
-        return read_answer(parse_line(out.strip(), "answer"))
+        options = ["--k", str(search.k), "--mode", search.mode, "--temperature", "0", "--seed", "0"]
+        found = await self._object("answer", "ask", asked, *options)
+        return wire.read_answer(found, self._ids_by_path)
 
-    async def close(self) -> None:
-        for process in list(self._running):
-            await _ended(process)
-
-    def _item(self, query: str) -> dict[str, Any]:
-        search, section = self._config.search, self._section
-        item: dict[str, Any] = {
-            "query": query,
-            "mode": search.mode,
-            "k": search.k,
-            "trace": True,
-            "snippet_chars": _SNIPPET_CHARS,
-        }
-        if section.lang is not None:
-            item["lang"] = section.lang
-        if section.path_glob is not None:
-            item["path_glob"] = section.path_glob
-        return item
-
-    def _read(self, line: str) -> SearchResponse | BackendError:
-        try:
-            item = parse_line(line, "bulk_search_item")
-            if item.get("error") is not None:
-                return read_error(item["error"])
-            response = item.get("response")
-            if not isinstance(response, Mapping):
-                return BackendError("kebab printed an item with neither response nor error")
-            check_schema(response, "search_response")
-            return read_response(response, self._config.search.k)
-        except BackendError as wrong:
-            return wrong
-
-    def _command(self, *words: str) -> list[str]:
-        config = self._section.config
-        where = [] if config is None else ["--config", str(config)]
-        return [self._section.binary, *where, *words]
-
-    async def _run(self, *words: str, given: str = "") -> tuple[str, str, int]:
-        """Run the binary to its end; a time-out or a stopped run ends it and its children."""
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *self._command(*words),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,
-            )
-        except (OSError, ValueError) as reason:
-            raise BackendError(_not_started(self._section.binary, reason)) from reason
-        self._running.add(process)
-        try:
-            out, err = await process.communicate(given.encode("utf-8", "replace"))
-        except BaseException:
-            await _ended(process)
-            raise
-        finally:
-            self._running.discard(process)
-        return (
-            out.decode("utf-8", "replace"),
-            err.decode("utf-8", "replace"),
-            process.returncode or 0,
-        )
-
-    def _learn(self, *words: str) -> str:
-        """Return what a command of one answer printed.
+    async def _learn(self) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+        """Return schema.v1, and document path -> id.
 
         Raises:
-            BackendError: it could not be started, failed, or took too long.
+            BackendError: the binary cannot be started, fails, or takes over ``timeout_s``.
         """
-        try:
-            done = subprocess.run(
-                self._command(*words),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_OPENING_S,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            said = f"kebab {words[0]}: no answer within {_OPENING_S:g} s"
-            raise BackendError(said) from None
-        except (OSError, ValueError) as reason:
-            raise BackendError(_not_started(self._section.binary, reason)) from reason
-        err = done.stderr.decode("utf-8", "replace")
-        if done.returncode != 0:
-            raise _fatal(err) or BackendError(
-                f"kebab {words[0]}: exit code {done.returncode}: {_last_line(err)}"
-            )
-        return done.stdout.decode("utf-8", "replace").strip()
+        schema = await self._object("schema", "schema", first_s=self._timeout_s)
+        ended = await self._call("list", "docs", "--json", first_s=self._timeout_s)
+        if ended.code != 0:
+            raise _cause(ended, "list docs")
+        return schema, wire.read_documents(ended.out)
 
-    def _documents(self) -> frozenset[str]:
-        out = self._learn("list", "docs", "--json")
+    async def _read(self, item: Mapping[str, Any]) -> SearchResponse | BackendError:
         try:
-            data: Any = json.loads(out)
-            listed: Any = (
-                data.get("docs", data.get("items", [])) if isinstance(data, dict) else data
-            )
-            return frozenset(str(one.get("doc_path") or one["doc_id"]) for one in listed)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as reason:
-            raise BackendError("kebab list docs printed no list of documents") from reason
+            naming = self._section.document_id
+            return await self._with_texts(wire.read_item(item, self._config.search.k, naming))
+        except BackendError as failure:
+            return failure
 
-    def _described(self, schema: Mapping[str, Any]) -> SystemInfo:
-        models, stats = schema.get("models") or {}, schema.get("stats") or {}
-        snapshot: dict[str, Any] = {"kebab_version": str(schema.get("kebab_version") or "unknown")}
-        for theirs, ours in _VERSIONS.items():
-            if models.get(theirs) is not None:
-                snapshot[ours] = str(models[theirs])
-        for name in ("doc_count", "chunk_count"):
-            if isinstance(stats.get(name), int):
-                snapshot[name] = stats[name]
-        return SystemInfo(
-            "kebab",
-            {"hybrid": "rrf", "lexical": "bm25", "vector": "cosine"}[self._config.search.mode],
-            snapshot,
-            # Each process holds the whole model in memory, and a batch keeps it busy.
-            max_concurrency=1,
-            batch_size=self._section.batch,
-            answers=True,
+    async def _with_texts(self, response: SearchResponse) -> SearchResponse:
+        """Return a response whose hits carry the whole text of their chunks, if that is asked for.
+
+        Raises:
+            BackendError: a chunk has no text to be had.
+        """
+        if self._section.texts == "snippet":
+            return response
+        missing = list(
+            dict.fromkeys(hit.chunk_id for hit in response.hits if hit.chunk_id not in self._texts)
         )
+        for start in range(0, len(missing), _INSPECTED_AT_ONCE):
+            ids = missing[start : start + _INSPECTED_AT_ONCE]
+            for chunk_id, text in zip(
+                ids, await asyncio.gather(*map(self._text, ids)), strict=True
+            ):
+                if isinstance(text, BackendError):
+                    raise text
+                self._texts[chunk_id] = text
+        hits = (replace(hit, snippet=self._texts[hit.chunk_id]) for hit in response.hits)
+        return replace(response, hits=tuple(hits))
+
+    async def _text(self, chunk_id: str) -> str | BackendError:
+        if not _is_argument(chunk_id):
+            return BackendError(f"kebab printed a chunk_id that is none: {wire.shown(chunk_id)}")
+        try:
+            found = await self._object(
+                "chunk_inspection", "inspect", "chunk", chunk_id, first_s=self._timeout_s
+            )
+            return wire.read_chunk_text(found)
+        except BackendError as failure:
+            said = f"{failure} (the text of a hit; backend.texts: snippet does without)"
+            return BackendError(said, retry=failure.retry)
+
+    async def _object(
+        self, schema: str, *words: str, first_s: float | None = None
+    ) -> Mapping[str, Any]:
+        """Return the object that a command prints.
+
+        What was printed counts, whatever the exit code: kebab ends a refusal with 1.
+        """
+        ended = await self._call(*words, "--json", first_s=first_s)
+        try:
+            return wire.read_object(ended.out, schema)
+        except BackendError as unreadable:
+            if ended.code == 0:
+                raise
+            command = " ".join(words[:2] if words[0] == "inspect" else words[:1])
+            raise _cause(ended, command) from unreadable
+
+    async def _call(
+        self,
+        *words: str,
+        given: str = "",
+        first_s: float | None = None,
+        later_s: float | None = None,
+    ) -> Ended:
+        binary, own_config = self._section.binary, self._section.config
+        where = [] if own_config is None else ["--config", str(own_config)]
+        try:
+            return await run([binary, *where, *words], given, first_s, later_s)
+        except (OSError, ValueError) as reason:
+            if isinstance(reason, OSError) and reason.errno == errno.E2BIG:
+                raise BackendError("the query is too long for a command line") from reason
+            said = getattr(reason, "strerror", None) or str(reason)
+            raise BackendError(
+                f"{binary} cannot be started ({said}); set backend.binary to where kebab is"
+            ) from reason
+
+    def _flags(self) -> list[str]:
+        """Return a search's settings as flags."""
+        flags = []
+        for name, value in self._settings().items():
+            flag = f"--{name.replace('_', '-')}"
+            flags += [flag] if value is True else [flag, str(value)]
+        return flags
+
+    def _item(self, query: str) -> dict[str, Any]:
+        return {"query": query, **self._settings()}
+
+    def _settings(self) -> dict[str, Any]:
+        search, section = self._config.search, self._section
+        settings: dict[str, Any] = {"mode": search.mode, "k": search.k, "trace": True}
+        if section.texts == "snippet":
+            settings["snippet_chars"] = _SNIPPET_CHARS
+        for name in ("lang", "path_glob"):
+            if getattr(section, name) is not None:
+                settings[name] = getattr(section, name)
+        return settings
+
+    def _own_config(self) -> dict[str, Param]:
+        """Return a digest of kebab's config file: its levers move what the run's params tell."""
+        path = self._section.config
+        if path is None:
+            return {}
+        try:
+            return {"config_fingerprint": hashlib.sha256(path.read_bytes()).hexdigest()[:16]}
+        except OSError as reason:
+            raise UsageError(f"backend.config: {path}: {reason.strerror}") from reason
 
 
 def open_kebab(config: Config) -> KebabBackend:
-    """Start the binary of a config once, for what it says of itself.
+    """Start the binary of a config, for what it says of itself.
 
     Raises:
+        UsageError: its config file cannot be read.
         BackendError: it cannot be started, fails, or speaks another version.
     """
     return KebabBackend(config)
 
 
-async def _ended(process: asyncio.subprocess.Process) -> None:
-    """Kill a process with its children, and wait until it is gone."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    with suppress(ProcessLookupError):
-        process.kill()
-    await process.wait()
+def _cause(ended: Ended, command: str, what: str = "") -> BackendError:
+    """Return why a process printed less than was due."""
+    told = wire.fatal_error(ended.err)
+    if told is not None:
+        return told
+    if ended.code is None:
+        said = f"timeout: kebab {command} was silent for too long and was ended"
+    elif ended.code < 0:
+        said = f"kebab {command} was ended by signal {-ended.code}"
+    else:
+        said = f"kebab {command} ended with exit code {ended.code}"
+    last = ended.err.strip().rpartition("\n")[2] if ended.code != 0 else ""
+    parts = (said, what, wire.shown(last))
+    # Half an answer, a signal or silence may be chance; an exit code without a word is not.
+    again = ended.code is None or ended.code < 0 or bool(ended.out.strip())
+    return BackendError("; ".join(part for part in parts if part), retry=again)
 
 
-def _fatal(err: str) -> BackendError | None:
-    """Return the error.v1 line among what a process wrote to stderr."""
-    for line in reversed(err.splitlines()):
-        if line.lstrip().startswith("{"):
-            try:
-                data = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(data, dict) and str(data.get("schema_version", "")).startswith("error."):
-                return read_error(data)
-    return None
+def _encodable(query: str) -> str:
+    """Return a query as UTF-8 can hold it: a lone surrogate is no character."""
+    return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in query)
 
 
-def _not_started(binary: str, reason: Exception) -> str:
-    said = getattr(reason, "strerror", None) or str(reason)
-    return f"{binary} cannot be started ({said}); set backend.binary to where kebab is"
+def _is_argument(text: str) -> bool:
+    """Say whether a text is safe as an argument: no flag, one line, not blank, not too long.
 
-
-def _last_line(err: str) -> str:
-    lines = [line for line in err.splitlines() if line.strip()]
-    text = lines[-1] if lines else "it said nothing"
-    return redact("".join(c if c.isprintable() else " " for c in text))[:300]
+    The wire knows no ``--``; what is none goes as a line of ``--bulk``, where nothing is a flag.
+    """
+    return (
+        text.isprintable()
+        and bool(text.strip())
+        and not text.startswith("-")
+        and len(text.encode()) <= _LONGEST_ARGUMENT
+    )
