@@ -7,8 +7,9 @@ one thing. Doubts (warnings) are rules of this package: :mod:`lint_texts` looks 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +18,7 @@ from kebab_eval.golden.anchors import Corpus, resolve_spans
 from kebab_eval.golden.entries import Entry
 from kebab_eval.golden.lint_corpus import corpus_warnings
 from kebab_eval.golden.lint_texts import set_warnings
-from kebab_eval.golden.load import LoadedGolden, check_ids, structure_faults
+from kebab_eval.golden.load import LoadedGolden, _at_levels, check_ids, structure_faults
 from kebab_eval.golden.references import resolve_documents
 from kebab_eval.golden.registry import (
     Parsed,
@@ -25,10 +26,11 @@ from kebab_eval.golden.registry import (
     parse_golden,
     without_collector,
 )
-from kebab_eval.records import GoldenSet, Listing
+from kebab_eval.records import LEVELS, GoldenSet, Level, Listing
 
 LINT_SCHEMA = "kebab_eval.lint.v1"
 Severity = Literal["error", "warning"]
+_PLACE = re.compile(r"(.*?)(?::([0-9]{1,9}))?(?::([0-9]{1,9}))?", re.DOTALL)
 
 #: Code -> what it means; the page docs/golden-lint.md says what to do.
 ERRORS: Mapping[str, str] = {
@@ -46,6 +48,7 @@ ERRORS: Mapping[str, str] = {
     "span": "a span that does not say what it must",
     "unknown-id": "an id that the corpus does not have",
     "anchor": "a span that is not in its document",
+    "unjudged": "a query without judgments at the levels that the config counts",
 }
 WARNINGS: Mapping[str, str] = {
     "duplicate-query": "two queries ask the same in the same words",
@@ -61,6 +64,7 @@ WARNINGS: Mapping[str, str] = {
     "single-group": "a group of one",
     "nfd-id": "an id that is not in Unicode's composed form",
     "yaml-number": "an id that other YAML readers take for a number, a date or a word",
+    "other-document": "a chunk or a span of a document that the query does not judge",
     "stale-chunk": "chunk ids that are not those which the spans name now",
     "ambiguous-quote": "a quote that stands in several places of its document",
 }
@@ -78,10 +82,8 @@ class Finding:
     @property
     def position(self) -> tuple[str, int | None, int | None]:
         """(file, line, column), as far as the place says."""
-        parts = self.place.rsplit(":", 2)
-        numbers = [int(part) for part in parts[1:] if part.isdecimal()]
-        path = ":".join(parts[: len(parts) - len(numbers)])
-        return path, numbers[0] if numbers else None, numbers[1] if len(numbers) > 1 else None
+        path, line, column = _PLACE.fullmatch(self.place).groups()  # type: ignore[union-attr]  # matches any text
+        return path, int(line) if line else None, int(column) if column else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,27 +128,36 @@ class LintReport:
         }
 
 
+@without_collector()
 def lint(
     path: Path,
     options: ReadOptions | None = None,
     listing: Listing | None = None,
+    *,
     docs: frozenset[str] | None = None,
     chunks: frozenset[str] | None = None,
+    levels: Collection[Level] = LEVELS,
+    min_relevance: float | None = None,
 ) -> LintReport:
     """Return everything that is wrong or doubtful about a golden file; raises nothing of it.
 
     Args:
         listing: what the system holds, with texts; None leaves out what needs them.
         docs, chunks: the ids of the system; None where it cannot list them.
+        levels: those whose judgments count; the ids of the others are left alone, as in a run.
+        min_relevance: the grade from which an item is relevant; None takes the format's own.
     """
     try:
         parsed, faults = parse_golden(path, options)
     except GoldenError as wrong:
         findings = _ordered(_as_findings(wrong.faults))
         return LintReport(str(path), 0, findings, corpus_checked=False)
-    with without_collector():
-        faults += structure_faults(parsed)
-        doubts = list(set_warnings(parsed))
+    faults += structure_faults(parsed)
+    if min_relevance is not None:
+        parsed.min_relevance = min_relevance
+    doubts = list(set_warnings(parsed))
+    if not set(levels) >= set(LEVELS):
+        parsed.entries = [_at_levels(entry, levels, faults) for entry in parsed.entries]
     loaded = _loaded(path, parsed)
     if docs is not None:
         loaded, unknown = resolve_documents(loaded, docs)
@@ -178,8 +189,6 @@ def _loaded(path: Path, parsed: Parsed) -> LoadedGolden:
 
 
 def _with_queries(loaded: LoadedGolden, queries: Iterable[Any]) -> list[Entry]:
-    from dataclasses import replace
-
     pairs = zip(loaded.entries, queries, strict=True)
     return [replace(entry, query=query) for entry, query in pairs]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import chain
 from typing import Any
@@ -21,8 +21,16 @@ from kebab_eval.yaml_source import Node, resolve_scalar
 PART, SIMILAR = 5, 0.75
 """Letters of a part of a text, and the share of common parts from which two texts are called nearly
 the same: one letter in twenty may differ. Shorter parts would be shared by unlike texts too."""
+HOLDERS = 50
+"""Texts that are kept for one part. What more than so many share is the frame of a set whose texts
+are all made alike; to compare each with each would take minutes and tell nothing new."""
 SMALLEST_CATEGORY = 5
-_LETTERS = re.compile(r"\w")
+FEWEST_GRADED = 5
+"""Graded cases from which on it is no chance that all of them have one grade."""
+# What is left of a text: C++ is not C, and 1.5 is not 15.
+_LETTERS = re.compile(r"\w|(?<=\w)[+#]+|(?<=\d)[.,:/-](?=\d)")
+# Section 4 and section 5, v1 and v2: texts that differ in one of these ask different things.
+_NUMBERS = re.compile(r"[a-z0-9]*[0-9][a-z0-9]*")
 _HANGUL = re.compile(r"[\uac00-\ud7a3\u1100-\u11ff\u3130-\u318f]")
 _FEW, _MANY = 0.1, 0.5
 
@@ -54,60 +62,95 @@ def folded(text: str) -> str:
     return "".join(_LETTERS.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 
+def _numbers(text: str) -> list[str]:
+    return sorted(_NUMBERS.findall(unicodedata.normalize("NFKC", text).casefold()))
+
+
 def _repeated_texts(entries: Sequence[Entry]) -> Iterator[Fault]:
     texts = [folded(entry.query.query) for entry in entries]
     first: dict[str, int] = {}
     for number, text in enumerate(texts):
+        if not text:  # nothing but signs, which are all alike here
+            continue
         if text in first:
             before = entries[first[text]].query
             message = f"asks the same as {before.query_id!r} ({before.place}); keep one"
             yield Fault(_place(entries[number], "query"), message, "duplicate-query")
         first.setdefault(text, number)
     distinct = sorted(first.values())
-    for one, other in _similar([texts[number] for number in distinct]):
+
+    @cache
+    def numbers(place: int) -> list[str]:
+        return _numbers(entries[distinct[place]].query.query)
+
+    for one, other in _similar([texts[number] for number in distinct], numbers):
         earlier, later = entries[distinct[one]], entries[distinct[other]]
         if earlier.query.group is None or earlier.query.group != later.query.group:
+            documents = [entry.query.judgments.doc.keys() for entry in (earlier, later)]
+            advice = (
+                "but expects other documents: mend the judgments, or make the texts differ"
+                if all(documents) and documents[0].isdisjoint(documents[1])
+                else "give both one group, or make them differ"
+            )
             message = (
-                f"asks nearly the same as {earlier.query.query_id!r} ({earlier.query.place}): "
-                "give both one group, or make them differ"
+                f"asks nearly the same as {earlier.query.query_id!r} "
+                f"({earlier.query.place}): {advice}"
             )
             yield Fault(_place(later, "query"), message, "similar-query")
 
 
-def _similar(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+def _similar(
+    texts: Sequence[str], numbers: Callable[[int], list[str]]
+) -> Iterator[tuple[int, int]]:
     """Yield (earlier, later) of each later text and the first earlier one that is nearly the same.
 
     Two sets with a share of t in common have one of their rarest parts in common already, so only
     texts that share one are compared (prefix filtering, Bayardo et al. 2007).
+
+    Args:
+        numbers: place of a text -> the numbers in it; texts with other ones are never the same.
     """
-    parts = [[text[i : i + PART] for i in range(max(1, len(text) - PART + 1))] for text in texts]
+    # Dictionaries for sets: they keep the order of the text, so nothing depends on a hash.
+    parts = [
+        dict.fromkeys(text[i : i + PART] for i in range(max(1, len(text) - PART + 1)))
+        for text in texts
+    ]
     often = Counter(chain.from_iterable(parts))
-    # Equally rare parts stay in the order of the file, so nothing depends on a hash.
-    rank = {part: place for place, part in enumerate(sorted(often, key=often.__getitem__))}
-    shingles = [set(map(rank.__getitem__, listed)) for listed in parts]
-    holders: defaultdict[int, list[int]] = defaultdict(list)
-    for later, own in enumerate(shingles):
-        rarest = sorted(own)[: len(own) - int(SIMILAR * len(own)) + 1]
-        candidates = {earlier for part in rarest for earlier in holders[part]}
-        for earlier in sorted(candidates):
-            other = shingles[earlier]
-            if min(len(own), len(other)) < SIMILAR * max(len(own), len(other)):
+    shared = [part for part, count in often.items() if count > 1]
+    rank = {part: place for place, part in enumerate(sorted(shared, key=often.__getitem__))}
+    held_by: defaultdict[int, list[int]] = defaultdict(list)
+    shingles: dict[int, set[int]] = {}
+    for later, own_parts in enumerate(parts):
+        own = {rank[part] for part in own_parts if part in rank}
+        size = len(own_parts)
+        # The parts of this text alone are the rarest; they lead to no other text.
+        reach = size - int(SIMILAR * size) + 1 - (size - len(own))
+        if reach <= 0:
+            continue
+        shingles[later] = own
+        rarest = sorted(own)[:reach]
+        for earlier in sorted({earlier for part in rarest for earlier in held_by[part]}):
+            if numbers(earlier) != numbers(later):
                 continue
-            common = len(own & other)
-            if common >= SIMILAR * (len(own) + len(other) - common):
+            other_size = len(parts[earlier])
+            if min(size, other_size) < SIMILAR * max(size, other_size):
+                continue
+            common = len(own & shingles[earlier])
+            if common >= SIMILAR * (size + other_size - common):
                 yield earlier, later
                 break
         for part in rarest:
-            holders[part].append(later)
+            if len(held_by[part]) < HOLDERS:
+                held_by[part].append(later)
 
 
 def _languages(entries: Sequence[Entry]) -> Iterator[Fault]:
     for entry in entries:
         language, text = entry.query.language, entry.query.query
-        letters = [letter for letter in text if letter.isalpha()]
+        letters = sum(map(str.isalpha, text)) if language else 0
         if language is None or not letters:
             continue
-        share = len(_HANGUL.findall(text)) / len(letters)
+        share = len(_HANGUL.findall(text)) / letters
         wrong = {
             "ko": share < _FEW,
             "en": share > _MANY,
@@ -135,9 +178,10 @@ def _grades(parsed: Parsed) -> Iterator[Fault]:
         if max(grades) <= 0:
             message = "everything judged has grade 0, so no metric scores it; judge what answers"
             yield Fault(place, message, "only-zero")
-        elif top > 1 and len(grades) >= 3 and min(grades) == top:
+        elif top > 1 and len(grades) >= 3 and min(grades) == top and _by_hand(parsed, entry):
             message = f"all {len(grades)} judged items have grade {top:g}: is none of them less?"
             yield Fault(place, message, "all-highest")
+    yield from _one_grade(parsed, graded)
     if parsed.format == "docserver" and any(entry.query.notes for entry in parsed.entries):
         for entry in parsed.entries:
             if not entry.query.notes:
@@ -146,6 +190,23 @@ def _grades(parsed: Parsed) -> Iterator[Fault]:
     elif parsed.top_grade is not None and parsed.version != "0.1" and graded:
         message = "no case has notes: say why each grade is what it is"
         yield Fault(graded[0].query.place, message, "no-notes")
+
+
+def _by_hand(parsed: Parsed, entry: Entry) -> bool:
+    """Say whether somebody chose the grades: those of a v0.1 case follow from its two lists."""
+    return parsed.format != "docserver" or "graded_relevance" in entry.places
+
+
+def _one_grade(parsed: Parsed, graded: Sequence[Entry]) -> Iterator[Fault]:
+    """Say where a set with a scale uses its top alone: its graded metrics are binary ones."""
+    judged = [entry for entry in graded if _by_hand(parsed, entry)]
+    used = {grade for entry in judged for grade in _all_grades(entry.query) if grade > 0}
+    if len(judged) >= FEWEST_GRADED and used == {parsed.top_grade}:
+        message = (
+            f"everything relevant in the whole set has grade {parsed.top_grade:g}: a graded metric "
+            "says no more than a binary one; grade what answers only in part"
+        )
+        yield Fault(judged[0].query.place, message, "all-highest")
 
 
 def _all_grades(query: GoldenQuery) -> list[float]:

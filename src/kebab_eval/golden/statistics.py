@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -76,18 +76,26 @@ class GoldenStats:
         }
 
 
-def describe_set(golden: GoldenSet, docs: Collection[str] | None = None) -> GoldenStats:
+def describe_set(
+    golden: GoldenSet,
+    docs: Collection[str] | None = None,
+    owners: Mapping[str, str] | None = None,
+) -> GoldenStats:
     """Count what is in a golden set.
 
     Args:
         docs: the documents of the corpus, where one is at hand.
+        owners: chunk id -> its document, where the system lists chunks: who expects a chunk expects
+            its document.
     """
     queries = golden.queries
     members = Counter(query.group for query in queries if query.group is not None)
+    owners = owners or {}
     expected = {
-        doc
+        item if level == "doc" else owners.get(item)
         for query in queries
-        for doc, grade in query.judgments.doc.items()
+        for level in LEVELS
+        for item, grade in query.judgments.at(level).items()
         if grade >= golden.min_relevance
     }
     return GoldenStats(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from kebab_eval.golden.lint import LintReport
 from kebab_eval.reports.github import annotation
-from kebab_eval.reports.texts import one_line
+from kebab_eval.reports.texts import encodable, one_line
 
 
 def render_lint(report: LintReport, form: str) -> str:
@@ -17,7 +17,7 @@ def render_lint(report: LintReport, form: str) -> str:
         form: ``text`` (``file:line:column code severity: message``), ``json`` or ``github``.
     """
     if form == "json":
-        return json.dumps(report.to_json(), ensure_ascii=False, indent=2) + "\n"
+        return encodable(json.dumps(report.to_json(), ensure_ascii=False, indent=2)) + "\n"
     lines = _github(report) if form == "github" else _lines(report)
     return "".join(f"{line}\n" for line in lines)
 
@@ -41,7 +41,7 @@ def summary_line(report: LintReport) -> str:
         f"{report.queries} queries, {_plural(report.errors, 'error')}, "
         f"{_plural(report.warnings, 'warning')}"
     )
-    if report.corpus_checked:
+    if report.corpus_checked or not report.queries:  # of what could not be read there is no more
         return counts
     return f"{counts}; ids, spans and texts were not held against a corpus (--config names one)"
 

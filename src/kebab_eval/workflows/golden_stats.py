@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,4 +30,10 @@ def describe_golden(
     loaded, faults = resolve_documents(loaded, source.ids.docs)
     if faults:
         raise GoldenError(faults)
-    return describe_set(loaded.golden, source.ids.docs)
+    passages = source.listing.passages if source.listing is not None else ()
+    owners = {_nfc(p.chunk_id): _nfc(p.doc_id) for p in passages}
+    return describe_set(loaded.golden, source.ids.docs, owners)
+
+
+def _nfc(text: str) -> str:
+    return unicodedata.normalize("NFC", text)

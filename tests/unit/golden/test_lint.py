@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import time
 import unicodedata
 from pathlib import Path
 
 import pytest
 
-from kebab_eval.golden.lint import ERRORS, WARNINGS, lint
+from kebab_eval.errors import GoldenError
+from kebab_eval.golden.lint import ERRORS, WARNINGS, Finding, lint
+from kebab_eval.golden.lint_corpus import _is_scan
 from kebab_eval.golden.lint_texts import folded
+from kebab_eval.golden.load import load_golden
 from kebab_eval.golden.registry import ReadOptions
 from kebab_eval.records import Listing, Passage
 from kebab_eval.reports.lint import render_lint, summary_line
@@ -106,6 +110,7 @@ WARNED = {
     "single-group": "- {id: a, query: q, group: alone, expected_doc_ids: [n.md]}",
     "nfd-id": "- {id: " + unicodedata.normalize("NFD", "가") + ", query: q}",
     "yaml-number": "- {id: 02142, query: q}",
+    "other-document": "- {id: a, query: q, expected_doc_ids: [s.md], expected_chunk_ids: ['n#1']}",
     "stale-chunk": (
         "- {id: a, query: q, expected_chunk_ids: ['n#1'],"
         " expected_spans: [{doc: n.md, quote: It was 600 once}]}"
@@ -202,3 +207,143 @@ def test_the_page_explains_every_code() -> None:
     page = (Path(__file__).parents[3] / "docs" / "golden-lint.md").read_text("utf-8")
     explained = re.findall(r"^\| `([a-z-]+)` \|", page, flags=re.MULTILINE)
     assert explained == [*ERRORS, *WARNINGS]
+
+
+def test_levels_that_do_not_count_are_left_alone_as_in_a_run(tmp_path: Path) -> None:
+    path = tmp_path / "g.yaml"
+    path.write_text(
+        "- {id: a, query: q, expected_doc_ids: [n.md], expected_chunk_ids: ['old#1']}\n"
+        "- {id: b, query: r, expected_chunk_ids: ['old#2']}\n"
+    )
+    corpus = {"docs": DOCS, "chunks": CHUNKS}
+    everything = lint(path, None, LISTING, **corpus)
+    assert [finding.code for finding in everything.findings] == ["unknown-id", "unknown-id"]
+    documents = lint(path, None, LISTING, **corpus, levels=["doc"])
+    assert [(f.code, f.position[1]) for f in documents.findings] == [("unjudged", 2)]
+    with pytest.raises(GoldenError) as refused:
+        load_golden(path, levels=["doc"])
+    assert [fault.code for fault in refused.value.faults] == ["unjudged"]
+
+
+def test_the_grade_from_which_an_item_counts_is_the_config_s(tmp_path: Path) -> None:
+    path = tmp_path / "g.yaml"
+    span = "{doc: n.md, quote: It was 600 once, grade: 1}"
+    path.write_text(f"- {{id: a, query: q, expected_spans: [{span}], forbidden: ['600']}}")
+    assert [f.code for f in lint(path, None, LISTING).findings] == ["forbidden"]
+    assert lint(path, None, LISTING, min_relevance=2).findings == ()
+
+
+ALIKE = "what does section {} of the manual say about the temperature of the pump"
+
+
+def test_texts_with_other_numbers_ask_different_things(tmp_path: Path) -> None:
+    def codes(*texts: str) -> list[str]:
+        entries = [f'- {{id: "n{n}", query: "{text}"}}\n' for n, text in enumerate(texts)]
+        return [line.split()[1] for line in told(tmp_path, "".join(entries))]
+
+    assert codes(ALIKE.format(4), ALIKE.format(5)) == []
+    assert codes(ALIKE.format("v1"), ALIKE.format("v2")) == []
+    assert codes(ALIKE.format(4), ALIKE.format(4) + "s") == ["similar-query"]
+    assert codes("why C++?", "why C#?", "why C?", "k 1.5", "k 15", "?", "!") == []
+    assert codes("why C++?", "Why  c++", "k 1.5", "K 1.5!") == ["duplicate-query"] * 2
+
+
+def test_alike_texts_that_expect_other_documents_are_no_group(tmp_path: Path) -> None:
+    path = tmp_path / "g.yaml"
+    entry = "- {{id: {}, query: '{}', expected_doc_ids: [{}]}}\n"
+    text = ALIKE.format(4)
+    for docs, advice in (("n.md", "give both one group"), ("s.md", "mend the judgments")):
+        path.write_text(entry.format("a", text, "n.md") + entry.format("b", text + "s", docs))
+        (finding,) = lint(path).findings
+        assert advice in finding.message
+
+
+def test_a_set_made_of_one_frame_is_compared_in_time(tmp_path: Path) -> None:
+    """Each text shares most parts with each other: all pairs would be eight million."""
+    path = tmp_path / "g.yaml"
+    entry = "- {{id: q{}, query: '{}'}}\n"
+    path.write_text("".join(entry.format(n, ALIKE.format(n)) for n in range(4000)))
+    started = time.process_time()
+    assert lint(path).findings == ()
+    assert time.process_time() - started < 8
+
+
+def test_grades_that_nobody_chose_are_not_doubted(tmp_path: Path) -> None:
+    lists = "relevant_ids: [1, 2, 3], top3_ids: [1, 2, 3]"
+    assert told(tmp_path, f"- {{id: a, query: q, {lists}}}", corpus=False) == []
+    graded = "graded_relevance: {1: 3, 2: 3, 3: 3}, notes: x"
+    found = told(tmp_path, f"- {{id: a, query: q, {graded}}}", corpus=False)
+    assert found == ["1:39 all-highest"]
+
+
+def test_a_whole_set_of_one_grade(tmp_path: Path) -> None:
+    def codes(*grades: int) -> list[str]:
+        case = "- {{id: a{}, query: word{}, graded_relevance: {{1: {}, 2: 0}}, notes: x}}\n"
+        text = "".join(case.format(n, n, grade) for n, grade in enumerate(grades))
+        return told(tmp_path, text, corpus=False)
+
+    assert codes(3, 3, 3, 3, 3) == ["1:3 all-highest"]
+    assert codes(3, 3, 3, 3, 2) == []
+    assert codes(3, 3, 3, 3) == []  # four may be chance
+
+
+@pytest.mark.parametrize(
+    ("text", "scan"),
+    [
+        ("---\nocr_derived: true\n---\n", True),
+        ("---\r\ntitle: x\r\nocr_derived: True \r\n---\r\nwords\r\n", True),
+        ("---\nocr_derived: false\n---\n", False),
+        ("---\ntitle: on scans\n---\nwrite\nocr_derived: true\n---\n", False),
+        ("ocr_derived: true\n---\n", False),
+    ],
+)
+def test_a_scan_is_marked_in_its_front_matter_alone(text: str, scan: bool) -> None:
+    assert _is_scan(text) is scan
+
+
+def test_another_chunker_is_told_once(tmp_path: Path) -> None:
+    def entries(count: int, listed: str) -> str:
+        span = "{doc: n.md, quote: It was 600 once}"
+        return "".join(
+            f"- {{id: a{listed[-1]}{n}, query: word {listed} {n}, expected_chunk_ids: ['{listed}'],"
+            f" expected_spans: [{span}]}}\n"
+            for n in range(count)
+        )
+
+    # n#2 holds the span. Of 5 + 4 five are stale, which is most; of 5 + 5 it is not.
+    assert told(tmp_path, entries(5, "n#1") + entries(4, "n#2")) == ["1:52 stale-chunk"]
+    assert len(told(tmp_path, entries(5, "n#1") + entries(5, "n#2"))) == 5
+    assert len(told(tmp_path, entries(4, "n#1"))) == 4
+
+
+def test_chunks_and_spans_of_documents_that_are_not_judged(tmp_path: Path) -> None:
+    span = "expected_spans: [{doc: n.md, quote: It was 600 once}]"
+    assert told(tmp_path, f"- {{id: a, query: q, expected_doc_ids: [s.md], {span}}}") == [
+        "1:64 other-document"
+    ]
+    assert told(tmp_path, f"- {{id: a, query: q, expected_doc_ids: [s.md, n.md], {span}}}") == []
+    assert told(tmp_path, f"- {{id: a, query: q, {span}}}") == []
+    # What is not there has one fault, not two.
+    gone = span.replace("n.md", "gone.md")
+    found = told(tmp_path, f"- {{id: a, query: q, expected_doc_ids: [s.md], {gone}}}")
+    assert found == ["1:64 anchor"]
+
+
+@pytest.mark.parametrize(
+    ("place", "position"),
+    [
+        ("g.yaml", ("g.yaml", None, None)),
+        ("g.csv:7", ("g.csv", 7, None)),
+        ("g.yaml:7:3", ("g.yaml", 7, 3)),
+        ("C:\\sets\\g.yaml:7:3", ("C:\\sets\\g.yaml", 7, 3)),
+        ("run:5:a/g.yaml", ("run:5:a/g.yaml", None, None)),
+        ("", ("", None, None)),
+    ],
+)
+def test_a_place_is_taken_apart(place: str, position: tuple[str, int | None, int | None]) -> None:
+    assert Finding("error", "type", place, "x").position == position
+
+
+def test_what_could_not_be_read_is_not_said_to_lack_a_corpus(tmp_path: Path) -> None:
+    report = lint(tmp_path / "nowhere.yaml", None, LISTING, docs=DOCS, chunks=CHUNKS)
+    assert summary_line(report) == "0 queries, 1 error, 0 warnings"
