@@ -6,10 +6,20 @@ overrides and environment references live in :mod:`kebab_eval.config_file`.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    Tag,
+    model_validator,
+)
 
 from kebab_eval.records import LEVELS, Level
 
@@ -60,12 +70,16 @@ class EmbeddedBackend(Section):
     """A YAML mapping from a note's path to the id that hits carry, for sets that name other ids."""
 
 
+# What a record shows of a secret that was written out; a reference stays a reference.
+Secret = Annotated[str, PlainSerializer(lambda _: "***", return_type=str, when_used="json")]
+
+
 class Auth(Section):
     """Who asks: a bearer token, or a name and a password; from the environment, never written."""
 
-    bearer: str | None = None
+    bearer: Secret | None = None
     username: str | None = None
-    password: str | None = None
+    password: Secret | None = None
 
     @model_validator(mode="after")
     def _one_kind(self) -> Auth:
@@ -76,16 +90,33 @@ class Auth(Section):
         return self
 
 
+_KEY, _INDEX = r"[^.\[\]|\s][^.\[\]|]*", r"\[\d*\]"
+_WAY = re.compile(rf"(?:{_KEY}|{_INDEX})(?:\.{_KEY}|\.?{_INDEX})*")
+
+
+def _is_path(path: str) -> str:
+    if not all(_WAY.fullmatch(way.strip()) for way in path.split("|")):
+        raise ValueError("must be a path, as in hits.hits[], _source.title or a|b")
+    return path
+
+
+JsonPath = Annotated[str, AfterValidator(_is_path)]
+
+
 class Fields(Section):
     """Where a response holds what: dotted paths, ``[]`` steps into a list (``hits.hits[]``)."""
 
-    hits: str | None = None
-    id: str | None = None
-    doc_id: str | None = None
-    score: str | None = None
-    text: str | None = None
-    next: str | None = None
-    timing_ms: str | None = None
+    hits: JsonPath | None = None
+    id: JsonPath | None = None
+    doc_id: JsonPath | None = None
+    score: JsonPath | None = None
+    text: JsonPath | None = None
+    total: JsonPath | None = None
+    """How many hits there are in all: no page is asked for after them."""
+    next: JsonPath | None = None
+    timing_ms: JsonPath | None = None
+    error: JsonPath | None = None
+    """What the system says in a 200 that is no answer."""
 
 
 Preset = Literal[
@@ -100,6 +131,17 @@ Preset = Literal[
 ]
 
 
+def _is_scalar(value: Any) -> Any:
+    if not isinstance(value, str | int | float | bool | None):
+        raise ValueError("must be text, a number, true, false, or null to leave it out")
+    return value
+
+
+# null leaves out a parameter that a preset would send.
+Params = dict[str, Annotated[Any, AfterValidator(_is_scalar)]]
+PageSize = Annotated[int, Field(ge=1, le=10_000)]
+
+
 class HttpBackend(Section):
     """A search API: one request a query, its answer read by paths."""
 
@@ -107,13 +149,15 @@ class HttpBackend(Section):
     url: str
     """Where it answers; with a preset, the server's address alone. Templates as in ``body``."""
     preset: Preset | None = None
-    index: str | None = None
+    index: Annotated[str, Field(min_length=1)] | None = None
     """For presets: the index, collection or class that is searched."""
     method: Literal["GET", "POST"] | None = None
-    params: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    params: Params = Field(default_factory=dict)
     headers: dict[str, str] = Field(default_factory=dict)
     body: Any = None
     """JSON with templates: ``{query}``, ``{k}``, ``{mode}``, any lever (``{fusion.rrf_k}``)."""
+    page_size: PageSize | None = None
+    """The most hits that one request may ask for, as ``{size}``; further pages are asked."""
     auth: Auth = Auth()
     fields: Fields = Fields()
     score_kind: str = "score"
@@ -121,28 +165,44 @@ class HttpBackend(Section):
     """What the system does not tell of itself: ``chunker_version``, ``embedding_model``, …"""
     verify_tls: bool = True
 
+    @model_validator(mode="after")
+    def _body_is_sent(self) -> HttpBackend:
+        if self.method == "GET" and self.body is not None:
+            raise ValueError("a GET has no body; leave out method, or write POST")
+        return self
+
 
 class DocserverBackend(Section):
     """The Document Server: ``http`` with its preset, and the token of ``DOCSRV_TOKEN``."""
 
     type: Literal["docserver"]
     base_url: str
-    token: str | None = None
+    token: Secret | None = None
     search_path: str = "/api/v1/search"
-    params: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    params: Params = Field(default_factory=dict)
+    headers: dict[str, str] = Field(default_factory=dict)
+    page_size: PageSize | None = None
+    fields: Fields = Fields()
     versions: dict[str, str | int | float] = Field(default_factory=dict)
+    verify_tls: bool = True
 
 
 class KebabBackend(Section):
     """The kebab binary."""
 
     type: Literal["kebab"]
-    binary: str = "kebab"
+    binary: Annotated[str, Field(min_length=1)] = "kebab"
+    """The program: a name that is looked up in the path, or where it is."""
     config: Path | None = None
     """Its own config file, passed through with ``--config``."""
     lang: str | None = None
     path_glob: str | None = None
     batch: Annotated[int, Field(ge=1, le=100)] = 100
+    """How many queries are asked at once; the binary takes no more than 100."""
+    document_id: Literal["path", "id"] = "path"
+    """What names a document: its path, or kebab's own id, as its own golden sets do."""
+    texts: Literal["chunk", "snippet"] = "chunk"
+    """What a hit carries: its whole chunk, which is asked for once, or kebab's snippet."""
 
 
 class PythonBackend(Section):
@@ -288,7 +348,7 @@ class ExtractiveAnswers(Section):
     type: Literal["extractive"]
     chunks: Annotated[int, Field(ge=1, le=20)] = 3
     sentences: Annotated[int, Field(ge=1, le=20)] = 3
-    min_score: Annotated[float, Field(allow_inf_nan=False)] = 0.3
+    min_score: Share = 0.3
     """Of the best sentence: how much of the query's words it holds, 0 to 1."""
 
 
@@ -297,18 +357,23 @@ class ModelAnswers(Section):
 
     type: Literal["openai_compatible"]
     base_url: str
-    model: str
+    """Where it answers, with or without the ``/v1`` at its end."""
+    model: Annotated[str, Field(min_length=1)]
     api_key: str | None = None
+    """``${env:NAME}``: it is resolved in memory only."""
     passages: Annotated[int, Field(ge=1, le=50)] = 5
     max_tokens: Annotated[int, Field(ge=1)] = 500
     seed: int = 0
     timeout_s: Seconds = 120.0
+    """Of each attempt at an answer."""
 
 
 class SystemAnswers(Section):
     """The answers of the system under test itself (``kebab ask``)."""
 
     type: Literal["system"]
+    timeout_s: Seconds = 120.0
+    """Of each attempt at an answer."""
 
 
 Answering = Annotated[

@@ -1,4 +1,4 @@
-"""The backends ``http`` and ``docserver``: a search API over HTTP, one request a query.
+"""The backends ``http`` and ``docserver``: a search API over HTTP, one request a query and page.
 
 What goes wrong becomes one line that names the cause; whether asking again may help stands in the
 error, and how often that is done is the fan-out's matter.
@@ -6,190 +6,196 @@ error, and how often that is done is the fan-out's matter.
 
 from __future__ import annotations
 
-import json
-import math
+import asyncio
+import base64
 import os
-from base64 import b64encode
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from kebab_eval import config as config_models
-from kebab_eval.backends.base import SearchResponse, SingleSearch, SystemInfo
-from kebab_eval.backends.http_answers import (
-    one_line_of,
-    open_client,
-    read_json,
+from kebab_eval.backends import http_answers
+from kebab_eval.backends.base import Param, SearchResponse, SingleSearch, SystemInfo
+from kebab_eval.backends.http_requests import Page, Request, Templates
+from kebab_eval.backends.http_responses import (
+    Reading,
+    Response,
+    number_at,
+    read_answer,
+    read_hits,
     shown_address,
 )
-from kebab_eval.backends.json_paths import check_templates, fill, find_all, find_one, names_in
+from kebab_eval.backends.http_versions import learn
+from kebab_eval.backends.json_paths import find_one, names_in
 from kebab_eval.backends.presets import PRESETS, Preset
 from kebab_eval.config import Config
 from kebab_eval.errors import BackendError, UsageError
 from kebab_eval.levers import flatten
 from kebab_eval.records import Hit
-from kebab_eval.redaction import register
+from kebab_eval.redaction import redact, register
 
 if TYPE_CHECKING:
     import httpx
 
 _MAX_PAGES = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What is sent: templates, filled for each query."""
-
-    method: str
-    url: str
-    params: Mapping[str, Any]
-    headers: Mapping[str, str]
-    body: Any
-    auth: tuple[str, str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """Where a response holds what; the paths below ``hits`` start at a hit."""
-
-    hits: str
-    id: str
-    doc_id: str | None
-    score: str | None
-    text: str | None
-    next: str | None
-    timing_ms: str | None
-    error: str | None
-    score_kind: str
+_SAID = 200  # characters of what the transport says
 
 
 class HttpBackend(SingleSearch):
-    """Asks a search API; one client lives as long as the backend.
+    """Asks a search API; one client lives as long as the backend, or as the loop that it runs in.
+
+    Args:
+        page_size: the most hits that one request may ask for; no limit when None.
 
     Raises:
-        UsageError: a template names nothing, or the address is none.
+        UsageError: a template names nothing, or the address is none; all of it is told.
     """
 
     def __init__(
-        self, config: Config, request: Request, reading: Reading, snapshot: Mapping[str, Any]
+        self,
+        config: Config,
+        request: Request,
+        reading: Reading,
+        page_size: int | None,
+        verify_tls: bool,
     ) -> None:
         self._config = config
         self._request = request
         self._reading = reading
-        levers = dict(flatten(config.model_dump(mode="json")))
-        self._values = {
-            **{key: value for key, value in levers.items() if not key.startswith("backend.")},
-            "k": config.search.k,
-            "mode": config.search.mode,
-            "depth": config.search.depth,
+        self._page_size = page_size
+        self._verify_tls = verify_tls
+        search = config.search
+        self._size = search.k if page_size is None else min(search.k, page_size)
+        levers = flatten(config.model_dump(mode="json"))
+        values = {
+            **{key: value for key, value in levers if not key.startswith("backend.")},
+            "mode": search.mode,
+            "depth": search.depth,
+            "k": search.k,
+            "size": self._size,
         }
-        known = ["query", "k", "mode", "depth", "cursor", *self._values]
-        for where, template in (
-            ("backend.url", request.url),
-            ("backend.params", dict(request.params)),
-            ("backend.headers", dict(request.headers)),
-        ):
-            check_templates(template, known, where)
-        parts = urlsplit(request.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError("backend.url: an address begins with http:// or https:// and a host")
-        self._in_address = names_in(request.url)
+        self._templates = Templates(request, values)
+        self._paged = self._templates.paged or reading.next is not None
         self._client: httpx.AsyncClient | None = None
-        kind = reading.score_kind
-        self._info = SystemInfo("http", kind, {"url": shown_address(request.url), **snapshot})
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._snapshot: dict[str, Param] = {"url": shown_address(request.url)}
 
     def describe(self) -> SystemInfo:
-        return self._info
+        return SystemInfo(self._config.backend.type, self._reading.score_kind, dict(self._snapshot))
+
+    def tell(self, versions: Mapping[str, Param]) -> None:
+        """Add to what the system says of itself; the last word on a name counts."""
+        self._snapshot.update(versions)
 
     async def search(self, query: str, query_id: str) -> SearchResponse:
+        k, reading = self._config.search.k, self._reading
         hits: list[Hit] = []
-        cursor: Any = None
         took: dict[str, float] = {}
         latency_ms = 0.0
+        page = Page()
         for _ in range(_MAX_PAGES):
-            data, spent_ms = await self._ask(query, cursor)
+            data, spent_ms = await self._ask(query, page)
             latency_ms += spent_ms
-            page = self._hits(data, len(hits))
-            hits += page
-            timing = find_one(data, self._reading.timing_ms)
-            if timing is not None and (ms := _number(timing)) is not None:
-                took["total"] = took.get("total", 0.0) + ms
-            cursor = find_one(data, self._reading.next)
-            if cursor is None or not page or len(hits) >= self._config.search.k:
+            found = read_hits(data, reading, len(hits))
+            hits += found
+            timing = number_at(data, reading.timing_ms)
+            if timing is not None:
+                took["total"] = took.get("total", 0.0) + timing
+            cursor = find_one(data, reading.next)
+            if len(hits) >= k or self._is_last(data, found, len(hits), cursor, page):
                 break
-        return SearchResponse(tuple(hits[: self._config.search.k]), took, latency_ms=latency_ms)
+            page = Page(page.number + 1, len(hits), cursor)
+        return SearchResponse(tuple(hits[:k]), took, latency_ms=latency_ms)
 
     async def close(self) -> None:
-        if self._client is not None:
-            await self._client.aclose()
-            self._client = None
+        client, self._client, self._loop = self._client, None, None
+        if client is not None:
+            await client.aclose()
 
-    async def _ask(self, query: str, cursor: Any) -> tuple[Any, float]:
+    def _is_last(self, data: Any, found: list[Hit], have: int, cursor: Any, page: Page) -> bool:
+        if not self._paged or not found:
+            return True
+        if self._reading.next is not None and cursor in (None, "", page.cursor):
+            return True
+        if self._page_size is not None and len(found) < self._size:
+            return True
+        total = number_at(data, self._reading.total)
+        return total is not None and have >= total
+
+    async def _ask(self, query: str, page: Page) -> tuple[Any, float]:
         """Return the JSON of one response, and the milliseconds until its last byte was here.
 
         Raises:
             BackendError: there is none, or it says that it is no answer.
         """
-        if self._client is None:
-            verify = getattr(self._config.backend, "verify_tls", True)
-            self._client = open_client(self._config.execution.timeout_s, verify=verify)
-        client = self._client
-        values = {**self._values, "query": query, "cursor": "" if cursor is None else cursor}
-        address = self._request.url
-        if self._in_address:
-            address = fill(address, {name: _quoted(values[name]) for name in self._in_address})
-        params = {
-            key: value
-            for key, value in fill(dict(self._request.params), values).items()
-            if value not in (None, "") or key == "q"
-        }
-        headers = {**fill(dict(self._request.headers), values)}
-        body = self._request.body
-        content = None
-        if body is not None and self._request.method != "GET":
-            content = json.dumps(fill(body, values), ensure_ascii=False).encode("utf-8", "replace")
-            headers.setdefault("Content-Type", "application/json")
-        return await read_json(
-            client,
-            self._request.method,
-            address,
-            params={key: str(value) for key, value in params.items()} or None,
-            headers=headers,
-            content=content,
-            auth=self._request.auth,
-            error_path=self._reading.error,
-        )
+        import aiohttp
+        import httpx
 
-    def _hits(self, data: Any, before: int) -> list[Hit]:
-        reading = self._reading
-        found = find_all(data, reading.hits)
-        if not found and not _has_list(data, reading.hits):
-            raise BackendError(
-                f"the response holds no list of hits at {reading.hits!r}; it has {_keys(data)}"
-            )
-        hits = []
-        for rank, item in enumerate(found, before + 1):
-            chunk_id = find_one(item, reading.id)
-            if chunk_id is None or isinstance(chunk_id, Mapping | list):
-                raise BackendError(f"hit {rank} has no id at {reading.id!r}; it has {_keys(item)}")
-            document = find_one(item, reading.doc_id)
-            score = find_one(item, reading.score)
-            number = 1 / rank if score is None else _number(score)
-            if number is None:
-                raise BackendError(f"the score of hit {rank} is no number: {str(score)[:40]!r}")
-            text = find_one(item, reading.text)
-            hits.append(
-                Hit(
-                    rank,
-                    _text(chunk_id),
-                    _text(chunk_id if document is None else document),
-                    number,
-                    reading.score_kind,
-                    "" if text is None else _text(text),
-                )
-            )
-        return hits
+        client = self._opened()
+        request = self._templates.fill(query, page)
+        started = time.perf_counter()
+        try:
+            async with client.stream(
+                self._request.method,
+                request.address,
+                params=request.params or None,
+                headers=request.headers,
+                content=request.content,
+                auth=self._request.auth,
+            ) as response:
+                raw = await _read(response)
+                spent_ms = (time.perf_counter() - started) * 1000
+        except BackendError:
+            raise
+        except (httpx.HTTPError, httpx.StreamError, aiohttp.ClientError, OSError) as reason:
+            raise BackendError(_broken(reason), retry=True) from reason
+        except (httpx.InvalidURL, ValueError) as reason:
+            said = " ".join(redact(str(reason)).split())
+            raise BackendError(f"the request could not be made: {said}") from reason
+        # Answers of other queries that lie ready are read, and timed, before this one is parsed.
+        await asyncio.sleep(0)
+        answer = Response(response.status_code, response.headers, raw)
+        return read_answer(answer, self._reading), spent_ms
+
+    def _opened(self) -> httpx.AsyncClient:
+        """Return the client of the running loop; one of a loop that ended would be of no use."""
+        loop = asyncio.get_running_loop()
+        if self._client is not None and self._loop is loop:
+            return self._client
+        execution = self._config.execution
+        self._loop = loop
+        self._client = _client(execution.concurrency, execution.timeout_s, self._verify_tls)
+        return self._client
+
+
+def _client(concurrency: int, timeout_s: float, verify_tls: bool) -> httpx.AsyncClient:
+    """Return a client that lets all of a run's searches be in flight, and keeps no cookies.
+
+    What one search was answered must not change what the next one is.
+    """
+    from http.cookiejar import CookieJar, DefaultCookiePolicy
+
+    import aiohttp
+    import httpx
+    from httpx_aiohttp import AiohttpTransport
+
+    context = httpx.create_ssl_context(verify=verify_tls, trust_env=False)
+
+    def session() -> aiohttp.ClientSession:
+        # Without a limit of its own the connector's is 100, and waiting for one would be measured.
+        connector = aiohttp.TCPConnector(ssl=context, limit=concurrency)
+        return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+
+    return httpx.AsyncClient(
+        transport=AiohttpTransport(client=session),
+        timeout=httpx.Timeout(timeout_s * 2),  # the fan-out's own time-out comes first
+        follow_redirects=False,
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        headers={"User-Agent": "kebab-eval", "Accept": "application/json"},
+    )
 
 
 def open_http(config: Config) -> HttpBackend:
@@ -197,40 +203,21 @@ def open_http(config: Config) -> HttpBackend:
 
     Raises:
         UsageError: the section lacks what its API needs.
+        BackendError: a preset's system cannot be reached.
     """
     section = cast("config_models.HttpBackend", config.backend)
     preset = PRESETS[section.preset] if section.preset else None
-    fields = section.fields
-    if preset is None and (fields.hits is None or fields.id is None):
-        raise UsageError(
-            "backend.fields: say where the hits are (hits: results[]) and each one's id (id: id), "
-            "or take a preset"
-        )
-    if preset is not None and preset.needs_index and section.index is None:
+    if preset is None:
+        return _opened(config, section.url, section, None)
+    if preset.needs_index and section.index is None:
         raise UsageError(f"backend.index: the preset {section.preset} needs the name of one")
-    if preset is not None and preset.needs_body and section.body is None:
+    if preset.needs_body is not None and section.body is None:
         raise UsageError(
-            f"backend.body: {section.preset} searches by vectors that only you can name; give the "
-            "request's body, with {query} where its own inference takes a text"
+            f"backend.body: {section.preset} searches by vectors, and only you know how a query "
+            f"becomes one; give the request's body, as in {preset.needs_body}"
         )
-    base = section.url.rstrip("/") if preset else section.url
-    index = section.index or ""
-    url = base + _with_index(preset.path, quote(index, safe="")) if preset else base
-    headers, auth = _credentials(section.auth, preset, section.headers)
-    body = section.body
-    if body is None and preset is not None:
-        body = _with_index(preset.body, index)
-    request = Request(
-        section.method or (preset.method if preset else "POST" if body is not None else "GET"),
-        url,
-        {**(preset.params if preset else {}), **section.params},
-        headers,
-        body,
-        auth,
-    )
-    reading = _reading(fields, preset, index, section.score_kind)
-    snapshot = {**({"preset": section.preset} if preset else {}), **section.versions}
-    return HttpBackend(config, request, reading, snapshot)
+    named = _with_index(preset, section.index or "")
+    return _opened(config, section.url.rstrip("/") + named.path, section, named)
 
 
 def open_docserver(config: Config) -> HttpBackend:
@@ -240,105 +227,144 @@ def open_docserver(config: Config) -> HttpBackend:
         UsageError: the address is none.
     """
     section = cast("config_models.DocserverBackend", config.backend)
-    preset = PRESETS["docserver"]
-    token = section.token
-    if token is None and preset.token_variable is not None:
-        token = os.environ.get(preset.token_variable) or None
-        if token is not None:
-            register(token, f"${{env:{preset.token_variable}}}")
-    auth = config_models.Auth(bearer=token)
-    headers, basic = _credentials(auth, preset, {})
-    request = Request(
-        preset.method,
-        section.base_url.rstrip("/") + section.search_path,
-        {**preset.params, **section.params},
-        headers,
-        None,
-        basic,
+    as_http = config_models.HttpBackend(
+        url=section.base_url,
+        auth=config_models.Auth(bearer=section.token),
+        **{name: getattr(section, name) for name in _SHARED},
     )
-    reading = _reading(config_models.Fields(), preset, "", "score")
-    return HttpBackend(config, request, reading, section.versions)
+    url = section.base_url.rstrip("/") + "/" + section.search_path.lstrip("/")
+    return _opened(config, url, as_http, PRESETS["docserver"])
 
 
-def _with_index(template: Any, index: str) -> Any:
-    """Return a preset's template with the name of the index in it, other templates left alone."""
+_SHARED = ("params", "headers", "fields", "page_size", "versions", "verify_tls")
+
+
+def _opened(
+    config: Config, url: str, section: config_models.HttpBackend, preset: Preset | None
+) -> HttpBackend:
+    """Return the backend of a section; ``preset`` has the name of its index in it."""
+    fields = section.fields
+    if preset is None and (fields.hits is None or fields.id is None):
+        raise UsageError(
+            "backend.fields: say where the hits are (hits: results[]) and each one's id (id: id), "
+            "or take a preset"
+        )
+    url, auth = _credentials(url, section.auth)
+    body, default = section.body, "GET" if section.body is None else "POST"
+    if preset is not None and body is None:
+        body, default = preset.body, preset.method
+    request = Request(
+        section.method or default,
+        url,
+        {**(preset.params if preset else {}), **section.params},
+        _headers(section, preset),
+        body,
+        auth,
+    )
+    reading = _reading(fields, preset, section.score_kind)
+    page_size = section.page_size or (preset.page_size if preset else None)
+    backend = HttpBackend(config, request, reading, page_size, section.verify_tls)
+    if section.preset:
+        backend.tell({"preset": section.preset})
+    if preset is not None and preset.learn:
+        server, _ = _credentials(section.url.rstrip("/"), section.auth)
+        asked = {server + path: names for path, names in preset.learn.items()}
+        headers = {key: text for key, text in request.headers.items() if not names_in(text)}
+        timeout_s = config.execution.timeout_s
+        backend.tell(learn(asked, headers, auth, section.verify_tls, timeout_s))
+    backend.tell(section.versions)
+    return backend
+
+
+def _with_index(preset: Preset, index: str) -> Preset:
+    """Return a preset with the name of the index in it; other templates are left alone."""
+    quoted = quote(index, safe="")
+    return replace(
+        preset,
+        path=preset.path.replace("{index}", quoted),
+        hits=preset.hits.replace("{index}", index),
+        body=_replaced(preset.body, index),
+        learn={path.replace("{index}", quoted): names for path, names in preset.learn.items()},
+    )
+
+
+def _replaced(template: Any, index: str) -> Any:
     if isinstance(template, Mapping):
-        return {key: _with_index(value, index) for key, value in template.items()}
-    if isinstance(template, list):
-        return [_with_index(value, index) for value in template]
+        return {key: _replaced(value, index) for key, value in template.items()}
     return template.replace("{index}", index) if isinstance(template, str) else template
 
 
-def _credentials(
-    auth: config_models.Auth, preset: Preset | None, given: Mapping[str, str]
-) -> tuple[dict[str, str], tuple[str, str] | None]:
-    headers = {**(preset.headers if preset else {}), **given}
-    if auth.bearer is not None:
-        name, before = preset.auth if preset else ("Authorization", "Bearer ")
-        headers[name] = before + auth.bearer
-    if auth.username is not None and auth.password is not None:
-        pair = b64encode(f"{auth.username}:{auth.password}".encode()).decode()
-        register(pair, "${basic authentication}")  # as the header has it; an echo would show it
-        return headers, (auth.username, auth.password)
-    return headers, None
-
-
-def _reading(
-    fields: config_models.Fields, preset: Preset | None, index: str, score_kind: str
-) -> Reading:
-    def path(name: str) -> str | None:
-        own: str | None = getattr(fields, name, None)
-        return own if own is not None else getattr(preset, name, None)
-
-    kind = preset.score_kind if preset is not None and score_kind == "score" else score_kind
-    return Reading(
-        hits=str(path("hits")).replace("{index}", index),
-        id=str(path("id")),
-        doc_id=path("doc_id"),
-        score=path("score"),
-        text=path("text"),
-        next=fields.next,
-        timing_ms=path("timing_ms"),
-        error=preset.error if preset else None,
-        score_kind=kind,
-    )
-
-
-def _has_list(data: Any, path: str) -> bool:
-    """Say whether a path leads to a list, be it empty."""
-    for way in path.split("|"):
-        stem = way.strip().removesuffix("[]")
-        if not stem:
-            if isinstance(data, list):
-                return True
-        elif any(isinstance(value, list) for value in find_all(data, stem)):
-            return True
-    return False
-
-
-def _keys(data: Any) -> str:
-    if isinstance(data, Mapping):
-        return ", ".join(one_line_of(str(key)) for key in list(data)[:10]) or "nothing"
-    return (
-        "a list"
-        if isinstance(data, list)
-        else one_line_of(data)[:40]
-        if data is not None
-        else "null"
-    )
-
-
-def _number(value: Any) -> float | None:
+def _credentials(url: str, auth: config_models.Auth) -> tuple[str, tuple[str, str] | None]:
+    """Return the address without user and password, and whose request it is."""
     try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return number if math.isfinite(number) else None
+        parts = urlsplit(url)
+    except ValueError:
+        return url, None  # told with the other faults
+    user_info, at, host = parts.netloc.rpartition("@")
+    pair = None
+    if at:
+        name, _, password = user_info.partition(":")
+        pair = (unquote(name), unquote(password))
+    if auth.username is not None and auth.password is not None:
+        pair = (auth.username, auth.password)
+    if pair is not None:
+        _keep_secret(pair[1])
+        _keep_secret(base64.b64encode(":".join(pair).encode()).decode())
+    return urlunsplit(parts._replace(netloc=host)) if at else url, pair
 
 
-def _text(value: Any) -> str:
-    return str(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _headers(section: config_models.HttpBackend, preset: Preset | None) -> dict[str, str]:
+    headers, token = dict(section.headers), section.auth.bearer
+    if token is None and preset is not None and preset.token_variable is not None:
+        token = os.environ.get(preset.token_variable) or None
+        if token is not None:
+            register(token, f"${{env:{preset.token_variable}}}")
+    if token is not None:
+        _keep_secret(token)
+        name, before = preset.auth if preset else ("Authorization", "Bearer ")
+        headers[name] = before + token
+    return headers
 
 
-def _quoted(value: Any) -> str:
-    return quote(str(value), safe="")
+def _keep_secret(value: str) -> None:
+    """Have a secret shown as ``***``, unless it is shown as its reference already."""
+    if redact(value) == value:
+        register(value, "***")
+
+
+def _reading(fields: config_models.Fields, preset: Preset | None, score_kind: str) -> Reading:
+    paths = {}
+    for field in dataclass_fields(Reading):
+        own = getattr(fields, field.name, None)
+        found = own if own is not None else getattr(preset, field.name, None)
+        if found is not None:
+            paths[field.name] = found
+    if preset is None or score_kind != "score":
+        paths["score_kind"] = score_kind
+    return Reading(**paths)
+
+
+def _broken(reason: Exception) -> str:
+    """Say what happened to a connection, in one line without secrets."""
+    import aiohttp
+    import httpx
+
+    said = " ".join(redact(str(reason)).split())[:_SAID]
+    if isinstance(reason.__cause__, aiohttp.ClientConnectorError):
+        return said
+    if isinstance(reason, httpx.DecodingError):
+        return f"the response cannot be decompressed ({said})"
+    if isinstance(reason, httpx.TimeoutException) and isinstance(reason.__cause__, TimeoutError):
+        return "the connection was silent for too long"
+    return f"the connection broke ({said or type(reason).__name__})"
+
+
+async def _read(response: httpx.Response) -> bytes:
+    parts, size = [], 0
+    async for part in response.aiter_bytes():
+        size += len(part)
+        if size > http_answers.MAX_BYTES:
+            limit = http_answers.MAX_BYTES // 2**20
+            raise BackendError(f"the response is larger than {limit} MiB")
+        parts.append(part)
+    return b"".join(parts)

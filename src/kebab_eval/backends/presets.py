@@ -1,12 +1,12 @@
 """Known search APIs, each as a declared object: what is asked, and where its answer holds what.
 
-Sources: the public API references named beside each preset and in docs/backends.md.
+Sources: the public API references that docs/backends.md names beside each preset.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Method = Literal["GET", "POST"]
@@ -17,13 +17,19 @@ class Preset:
     """A search API.
 
     Args:
-        path: behind the server's address; ``{index}`` is the config's ``backend.index``.
+        path: behind the server's address; ``{index}`` is the config's ``backend.index``, here and
+            in ``body``, ``hits`` and ``learn``.
         auth: how a bearer token is sent: the header's name and what stands before the token.
-        hits: path to the list of hits; the other paths start at a hit.
+        hits: path to the list of hits; ``id`` to ``text`` start at a hit.
+        total: path to how many hits there are; 0 makes an answer without a list an empty one.
         error: path to what the system says in a response that is no answer in spite of its 200.
+        timed_out: path to what is true when the system gave up before it had seen everything.
+        page_size: the most hits that one request may ask for.
         needs_index: whether ``backend.index`` must be given.
-        needs_body: whether there is no body of general use, so that the config must give one.
+        needs_body: what to write as ``backend.body``, where no body is of general use.
         token_variable: where the token is taken from when the config has none.
+        learn: what else may be asked when the backend is opened: a path, and the snapshot's name
+            for what stands at a path of its answer.
     """
 
     method: Method
@@ -33,19 +39,22 @@ class Preset:
     doc_id: str | None = None
     score: str | None = None
     text: str | None = None
+    total: str | None = None
     timing_ms: str | None = None
     error: str | None = None
+    timed_out: str = "timed_out"
     score_kind: str = "score"
     params: Mapping[str, Any] = field(default_factory=dict)
     body: Any = None
-    headers: Mapping[str, str] = field(default_factory=dict)
     auth: tuple[str, str] = ("Authorization", "Bearer ")
+    page_size: int | None = None
     needs_index: bool = True
-    needs_body: bool = False
+    needs_body: str | None = None
     token_variable: str | None = None
+    learn: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
-_ELASTIC = Preset(
+_ELASTICSEARCH = Preset(
     method="POST",
     path="/{index}/_search",
     body={
@@ -58,29 +67,34 @@ _ELASTIC = Preset(
     score="_score",
     text="_source.text|_source.content|_source.body",
     timing_ms="took",
-    error="error.reason|error",
+    # A shard that failed leaves its hits out of an answer that is a 200 all the same.
+    error="error.reason|error|_shards.failures[0].reason.reason|_shards.failures[0].reason",
     score_kind="bm25",
     auth=("Authorization", "ApiKey "),
+    learn={
+        "/": {"server_version": "version.number"},
+        "/{index}/_count": {"chunk_count": "count"},
+    },
 )
 
 PRESETS: dict[str, Preset] = {
     "docserver": Preset(
         method="GET",
         path="/api/v1/search",
-        params={"q": "{query}", "limit": "{k}"},
+        params={"q": "{query}", "limit": "{size}"},
         hits="results[]|items[]|hits[]|documents[]",
         id="doc_id|document_id|id",
         doc_id="doc_id|document_id|id",
         score="score",
         text="snippet|text|content",
+        total="total",
         timing_ms="took_ms",
         needs_index=False,
         token_variable="DOCSRV_TOKEN",  # noqa: S106  # the name of a variable
     ),
-    # elastic.co: Search API; opensearch.org: Search API
-    "elasticsearch": _ELASTIC,
-    "opensearch": _ELASTIC,
-    # api.qdrant.tech: Query points
+    "elasticsearch": _ELASTICSEARCH,
+    # Its security plugin knows names with passwords and JSON web tokens, no keys of Elastic's.
+    "opensearch": replace(_ELASTICSEARCH, auth=("Authorization", "Bearer ")),
     "qdrant": Preset(
         method="POST",
         path="/collections/{index}/points/query",
@@ -92,9 +106,17 @@ PRESETS: dict[str, Preset] = {
         error="status.error",
         score_kind="cosine",
         auth=("api-key", ""),
-        needs_body=True,
+        needs_body="{query: {text: '{query}', model: YOUR_MODEL}, limit: '{k}', "
+        "with_payload: true}",
+        learn={
+            "/": {"server_version": "version"},
+            "/collections/{index}": {
+                "chunk_count": "result.points_count",
+                "embedding_dimensions": "result.config.params.vectors.size",
+                "distance": "result.config.params.vectors.distance",
+            },
+        },
     ),
-    # meilisearch.com: Search with POST
     "meilisearch": Preset(
         method="POST",
         path="/indexes/{index}/search",
@@ -106,22 +128,31 @@ PRESETS: dict[str, Preset] = {
         text="text|content|body",
         timing_ms="processingTimeMs",
         error="message",
+        learn={
+            "/version": {"server_version": "pkgVersion"},
+            "/indexes/{index}/stats": {"chunk_count": "numberOfDocuments"},
+        },
     ),
-    # typesense.org: Search
     "typesense": Preset(
         method="GET",
         path="/collections/{index}/documents/search",
-        params={"q": "{query}", "query_by": "text", "per_page": "{k}"},
+        params={"q": "{query}", "query_by": "text", "per_page": "{size}", "page": "{page}"},
         hits="hits[]",
         id="document.id",
         doc_id="document.doc_id|document.path|document.id",
         score="text_match",
         text="document.text|document.content",
+        total="found",
         timing_ms="search_time_ms",
         error="message",
+        timed_out="search_cutoff",
         auth=("X-TYPESENSE-API-KEY", ""),
+        page_size=250,
+        learn={
+            "/debug": {"server_version": "version"},
+            "/collections/{index}": {"chunk_count": "num_documents"},
+        },
     ),
-    # docs.vespa.ai: Query API
     "vespa": Preset(
         method="POST",
         path="/search/",
@@ -129,18 +160,22 @@ PRESETS: dict[str, Preset] = {
             "yql": "select * from sources * where userQuery()",
             "query": "{query}",
             "type": "any",
-            "hits": "{k}",
+            "hits": "{size}",
+            "offset": "{offset}",
         },
         hits="root.children[]",
         id="fields.chunk_id|fields.documentid|id",
         doc_id="fields.doc_id|fields.documentid|id",
         score="relevance",
         text="fields.text|fields.content",
+        total="root.fields.totalCount",  # the list itself is left out of an empty answer
         error="root.errors[0].message|root.errors[0].summary",
+        timed_out="root.coverage.degraded.timeout",
         score_kind="relevance",
+        page_size=400,
         needs_index=False,
+        learn={"/state/v1/version": {"server_version": "version"}},
     ),
-    # docs.weaviate.io: GraphQL Search operators, hybrid
     "weaviate": Preset(
         method="POST",
         path="/v1/graphql",
@@ -156,5 +191,6 @@ PRESETS: dict[str, Preset] = {
         text="text|content",
         error="errors[0].message",
         score_kind="hybrid",
+        learn={"/v1/meta": {"server_version": "version"}},
     ),
 }

@@ -65,6 +65,19 @@ allow_option = click.option(
 )
 
 
+def _address_key(config_path: Path, settings: tuple[str, ...]) -> str:
+    """Return the key that holds the address of a config's system: its type decides."""
+    from kebab_eval.config_file import load_config
+    from kebab_eval.errors import ConfigError
+
+    try:
+        load_config(config_path, (*settings, "backend.url=http://localhost"))
+    except ConfigError as wrong:  # whatever else is wrong is told when the command reads it
+        if any("unknown key 'backend.url'" in fault.message for fault in wrong.faults):
+            return "backend.base_url"
+    return "backend.url"
+
+
 def config_options(command: Command) -> Command:
     """Options that choose a config and turn its keys; the command gets ``overrides`` for them."""
 
@@ -93,7 +106,7 @@ def config_options(command: Command) -> Command:
     )
     @click.option("--concurrency", type=click.IntRange(min=1), help="Queries in flight.")
     @eval_version_option
-    @click.option("--base-url", metavar="URL", help="The address of a docserver system.")
+    @click.option("--base-url", metavar="URL", help="The address of a docserver or http system.")
     @click.option("--cache", type=PATH, help="Keep answers here and take them again; not timed.")
     @click.option("--max-failed", type=click.IntRange(min=0), help="Failed queries tolerated.")
     @wraps(command)
@@ -123,8 +136,9 @@ def config_options(command: Command) -> Command:
             "execution.max_failed": max_failed,
             "metrics.eval_version": eval_version,
             "execution.cache": None if cache is None else str(cache),
-            "backend.base_url": base_url,
         }
+        if base_url is not None:
+            shortcuts[_address_key(kwargs["config_path"], settings)] = base_url
         # JSON is YAML: quoting keeps a name such as `1e5` or `a: b` the text that was typed.
         overrides = [
             f"{key}={json.dumps(value)}" for key, value in shortcuts.items() if value is not None
