@@ -28,6 +28,7 @@ ARTIFACTS = {
     "per_query.csv",
     "per_query.jsonl",
     "per_query_table.json",
+    "plots/latency.svg",
     "plots/metrics.svg",
     "plots/ranks.svg",
     "report.html",

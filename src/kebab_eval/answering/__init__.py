@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from kebab_eval.answering.deadline import within
 from kebab_eval.backends.base import Backend
 from kebab_eval.config import Config, ExtractiveAnswers, ModelAnswers, SystemAnswers
 from kebab_eval.errors import UsageError
@@ -36,7 +37,7 @@ def open_answerer(config: Config, backend: Backend) -> Answerer | None:
     """Return what answers by a config, None where nothing does.
 
     Raises:
-        UsageError: the system under test gives no answers of its own.
+        UsageError: the system under test gives no answers of its own, or a model's address is none.
     """
     section = config.answer
     if isinstance(section, ExtractiveAnswers):
@@ -51,18 +52,19 @@ def open_answerer(config: Config, backend: Backend) -> Answerer | None:
         if not backend.describe().answers:
             name = backend.describe().name
             raise UsageError(f"answer.type: the system {name} gives no answers of its own")
-        return _System(backend)
+        return _System(section, backend)
     return None
 
 
 class _System:
     """The system's own answers; it is closed by whoever opened it."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, section: SystemAnswers, backend: Backend) -> None:
+        self._timeout_s = section.timeout_s
         self._backend = backend
 
     async def answer(self, query: str, query_id: str, hits: Sequence[Hit]) -> Answer:
-        return await self._backend.answer(query, query_id, hits)
+        return await within(self._timeout_s, self._backend.answer(query, query_id, hits))
 
     async def close(self) -> None: ...
 

@@ -1,7 +1,8 @@
 """Answers of a model behind any ``/v1/chat/completions``: OpenAI, Ollama, vLLM.
 
 Temperature 0 and a fixed seed; the prompt is a file of this package with a version, which the
-record of each answer names.
+record of each answer names. Whatever a server says that is no completion is a failed answer, and
+never one that counts as a refusal: a model that is down must not look like a careful one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from kebab_eval.backends.http_answers import open_client, read_json
+from kebab_eval.answering.deadline import within
+from kebab_eval.backends.http_answers import one_line_of, open_client, read_json
 from kebab_eval.config import ModelAnswers
 from kebab_eval.errors import BackendError, UsageError
 from kebab_eval.records import Answer, Citation, Hit
@@ -23,15 +25,19 @@ if TYPE_CHECKING:
 
 PROMPT_VERSION = "v1"
 REFUSAL = "NO_ANSWER"
-_MARKER = re.compile(r"\[(\d{1,3})\]")
+# [1], and what models write besides: [1, 2], [1; 2], 【1】.
+_MARKER = re.compile(r"[\[【]\s*(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*[\]】]")
+# The word alone, or with reasons behind it; inside a sentence it is no refusal.
+_REFUSED = re.compile(rf"[\s\"'`*_(\[]*{REFUSAL}\b")
 _PASSAGE_CHARS = 4000
+_MAX_TOKENS = 2**53
 
 
 class OpenAiCompatible:
     """Asks a model with the first ``passages`` hits as numbered passages.
 
     Raises:
-        UsageError: the address is none.
+        UsageError: the address is none, or has more behind its path.
     """
 
     def __init__(self, section: ModelAnswers, texts: Mapping[str, str]) -> None:
@@ -39,6 +45,8 @@ class OpenAiCompatible:
         parts = urlsplit(base)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UsageError("answer.base_url: an address begins with http:// or https://")
+        if parts.query or parts.fragment:
+            raise UsageError("answer.base_url: the address ends with its path, without ? or #")
         self._url = f"{base if base.endswith('/v1') else base + '/v1'}/chat/completions"
         self._section = section
         self._texts = texts
@@ -48,27 +56,18 @@ class OpenAiCompatible:
 
     async def answer(self, query: str, query_id: str, hits: Sequence[Hit]) -> Answer:
         chosen = hits[: self._section.passages]
-        data = await self._asked(query, chosen)
-        try:
-            text = str(data["choices"][0]["message"]["content"] or "").strip()
-        except (KeyError, IndexError, TypeError):
-            raise BackendError("the model's response holds no choices[0].message.content") from None
-        refused = not text or REFUSAL in text
-        numbers = dict.fromkeys(int(number) for number in _MARKER.findall(text))
-        # A number that no passage has is a citation all the same: of nothing.
-        citations = tuple(
-            Citation(chosen[n - 1].chunk_id, chosen[n - 1].doc_id, f"[{n}]")
-            if 1 <= n <= len(chosen)
-            else Citation(marker=f"[{n}]")
-            for n in numbers
-        )
+        data = await within(self._section.timeout_s, self._asked(query, chosen))
+        text, declined = _said(data)
+        if declined or _REFUSED.match(text):
+            text = ""
+        refused = not text
         return Answer(
-            text="" if refused else text,
-            citations=() if refused else citations,
+            text=text,
+            citations=_citations(text, chosen),
             refused=refused,
             refusal_reason="llm_self_judge" if refused else None,
             grounded=not refused,
-            model=str(data.get("model") or self._section.model),
+            model=one_line_of(data.get("model") or self._section.model),
             prompt_version=PROMPT_VERSION,
             tokens=_tokens(data.get("usage")),
         )
@@ -105,13 +104,58 @@ class OpenAiCompatible:
         return data
 
 
+def _said(data: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return the text of a completion, and whether its model declined to say anything.
+
+    Raises:
+        BackendError: there is none, or it was cut off before its first word.
+    """
+    try:
+        choice = data["choices"][0]
+        message = choice["message"]
+        content = message["content"]
+        if isinstance(content, list):  # parts, of which the texts are the answer
+            content = "".join(part["text"] for part in content if part["type"] == "text")
+        if content is not None and type(content) is not str:  # a number is a str of its own kind
+            raise TypeError
+        declined = bool(message.get("refusal"))
+        reason = choice.get("finish_reason")
+    except (KeyError, IndexError, TypeError, AttributeError):
+        raise BackendError("the model's response holds no choices[0].message.content") from None
+    text = (content or "").strip()
+    if not text and not declined and reason not in (None, "stop"):
+        raise BackendError(
+            f"the model said nothing (finish_reason: {one_line_of(reason)}); "
+            "where that is length, raise answer.max_tokens"
+        )
+    return text, declined or not text
+
+
+def _citations(text: str, hits: Sequence[Hit]) -> tuple[Citation, ...]:
+    """Return what the marks of a text point at, each passage once, in the order of the marks.
+
+    A number that no passage has is a citation all the same: of nothing.
+    """
+    marks = _MARKER.findall(text)
+    numbers = dict.fromkeys(int(n) for mark in marks for n in re.findall(r"\d+", mark))
+    return tuple(
+        Citation(hits[n - 1].chunk_id, hits[n - 1].doc_id, f"[{n}]")
+        if 1 <= n <= len(hits)
+        else Citation(marker=f"[{n}]")
+        for n in numbers
+    )
+
+
 def _tokens(usage: Any) -> dict[str, int]:
+    """Return what was counted; a count that is none has no key."""
+    found: dict[str, int] = {}
     if not isinstance(usage, Mapping):
-        return {}
-    found = {}
+        return found
     for ours, theirs in (("prompt", "prompt_tokens"), ("completion", "completion_tokens")):
         try:
-            found[ours] = int(usage[theirs])
+            count = int(usage[theirs])
         except (KeyError, TypeError, ValueError):
             continue
+        if 0 <= count < _MAX_TOKENS:
+            found[ours] = count
     return found

@@ -55,7 +55,10 @@ def write_report(run: EvalRun, path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a file whole or not at all, without any secret that a hit or an answer echoed."""
+    from kebab_eval.redaction import redact
+
+    text = redact(text)
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         temporary.write_text(text, encoding="utf-8", newline="")

@@ -144,9 +144,12 @@ def evaluate_run(
         [_failure(*pair) for pair in zip(queries, answered, strict=True)], dtype=np.float64
     )
     answers = answer_summary(answered)
-    if answers is not None:
+    # A run without answers has them only where they are asked for: null, over no query.
+    named = {metric.name for metric in further}
+    wanted = [name for name in ANSWER_METRICS if answers is not None or name in named]
+    if wanted:
         rows = [answer_scores(*pair) for pair in zip(queries, answered, strict=True)]
-        for name in ANSWER_METRICS:
+        for name in wanted:
             values[name] = np.array([row.get(name, math.nan) for row in rows], dtype=np.float64)
     scored = _defined(values, len(queries))
     per_query: list[dict[str, float]] = [{} for _ in golden.queries]

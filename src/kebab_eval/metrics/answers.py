@@ -25,7 +25,9 @@ def answer_scores(query: GoldenQuery, result: QueryResult) -> dict[str, float]:
     chunks = {_nfc(hit.chunk_id) for hit in result.hits}
     documents = {_nfc(hit.doc_id) for hit in result.hits}
     points = [
-        _nfc(one.chunk_id) in chunks if one.chunk_id else _nfc(one.doc_id) in documents
+        _nfc(one.chunk_id) in chunks
+        if one.chunk_id
+        else bool(one.doc_id) and _nfc(one.doc_id) in documents
         for one in answer.citations
     ]
     text = None if answer.refused else answer.text

@@ -9,7 +9,7 @@ from typing import Any
 from kebab_eval.records import EvalRun
 from kebab_eval.reports.html import render_html
 from kebab_eval.reports.markdown import render_markdown
-from kebab_eval.reports.plots import metrics_plot, rank_plot
+from kebab_eval.reports.plots import latency_plot, metrics_plot, rank_plot
 from kebab_eval.reports.rows import per_query_table, render_csv
 from kebab_eval.reports.texts import encodable
 
@@ -57,7 +57,9 @@ def _render_json(run: EvalRun) -> str:
 
 
 def _plots(run: EvalRun) -> dict[str, str]:
-    return {"plots/ranks.svg": rank_plot(run), "plots/metrics.svg": metrics_plot(run)}
+    plots = {"plots/ranks.svg": rank_plot(run), "plots/metrics.svg": metrics_plot(run)}
+    latency = latency_plot(run)
+    return {**plots, "plots/latency.svg": latency} if latency else plots
 
 
 def _json(value: Any) -> str:

@@ -47,6 +47,7 @@ def render_html(run: EvalRun, plots: Mapping[str, str]) -> str:
         failures=summary.failures,
         rank_plot=plots["plots/ranks.svg"],
         metrics_plot=plots["plots/metrics.svg"],
+        latency_plot=plots.get("plots/latency.svg", ""),
         shown_hits=_SHOWN_HITS,
         versions_said=said_of(summary.versions),
         config_text=yaml.safe_dump(dict(run.config), sort_keys=False, allow_unicode=True),

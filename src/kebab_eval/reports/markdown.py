@@ -103,7 +103,7 @@ def _metrics(summary: Summary) -> list[str]:
         f"Latency: {latency}",
         "",
         *([f"Answers: {summary.answers}.", ""] if summary.answers else []),
-        *(f"Note: {note}." for note in summary.notes),
+        *(f"Note: {escape(note)}." for note in summary.notes),
         "",
     ]
 
@@ -153,6 +153,7 @@ def _worst(summary: Summary) -> list[str]:
             f"{summary.primary.name} {number(line.score)}, {first_relevant(line)}; "
             f"expected {_expected(line)}",
             "",
+            *([f"Answer: {escape(line.answer)}", ""] if line.answer else []),
         ]
         lines += [
             f"{hit.rank}. {escape(hit.chunk_id)} ({hit.score:.4f}): {escape(hit.snippet[:120])}"

@@ -79,6 +79,39 @@ def metrics_plot(run: EvalRun) -> str:
     return _svg(draw, width=6.4, height=2.8)
 
 
+def latency_plot(run: EvalRun) -> str:
+    """Return how many queries took how long, with p50 and p95; empty below two timed queries."""
+    import numpy as np
+
+    times = [r.latency_ms for r in run.results if r.error is None and r.latency_ms is not None]
+    if len(times) < 2 or min(times) <= 0:
+        return ""
+    # Latencies spread over orders of magnitude: bins of one ratio show both ends.
+    edges = np.geomspace(min(times), max(times) * 1.0001, min(30, len(times)) + 1)
+    counts = np.histogram(times, edges)[0]
+    marks = {name: float(np.percentile(times, share)) for name, share in (("p50", 50), ("p95", 95))}
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        axes.bar(edges[:-1], counts, width=np.diff(edges), align="edge", color=_ACCENT)
+        for name, value in marks.items():
+            axes.axvline(value, color=_MISS if name == "p95" else _INK, linewidth=1)
+            axes.annotate(
+                name,
+                (value, 1),
+                xycoords=("data", "axes fraction"),
+                fontsize=8,
+                ha="left",
+                va="top",
+            )
+        if edges[-1] / edges[0] > 10:
+            axes.set_xscale("log")
+        axes.set_xlabel("latency of a search in ms")
+        axes.set_ylabel("queries")
+
+    return _svg(draw, width=6.4, height=2.8)
+
+
 def _svg(draw: Any, *, width: float, height: float) -> str:
     # Figure and its canvas alone: pyplot costs start-up time and keeps global state.
     from matplotlib import rc_context

@@ -14,6 +14,7 @@ from kebab_eval.reports.versions import VersionTable, version_tables
 
 DASH = "–"
 WORST = 10
+_ANSWER_SHOWN = 600  # characters: a model may be asked for pages
 
 _GRID = (
     ("hit", "hit"),
@@ -60,6 +61,19 @@ class QueryLine:
     """Rank of the first hit that is relevant at that level."""
     score: float | None
     """The primary metric, None where the query is not scored for it."""
+
+    @property
+    def answer(self) -> str:
+        """The answer, or what there is in its place; empty for a run without answers."""
+        answer = self.result.answer
+        if answer is None:
+            return ""
+        if answer.error is not None:
+            return f"(failed: {answer.error})"
+        if answer.refused:
+            return f"(refused: {answer.refusal_reason or 'no reason told'})"
+        text = answer.text
+        return text if len(text) <= _ANSWER_SHOWN else text[:_ANSWER_SHOWN] + "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,20 +147,32 @@ def summarise(run: EvalRun) -> Summary:
         latency_ms=aggregate["latency_ms"],
         no_answer=_empty(line for line in lines if line.golden.should_refuse),
         answerable_empty=_empty(line for line in lines if not line.golden.should_refuse),
-        notes=tuple(_notes(run, cutoffs, aggregate["duplicate_hits"])),
+        notes=(*_notes(run, cutoffs, aggregate["duplicate_hits"]), *_failed_answers(run.results)),
         failed=aggregate["failed_queries"],
         total=aggregate["total_queries"],
         lines=lines,
-        answers=_answers(aggregate, measures),
+        answers=_answers(aggregate, measures, lines),
         versions=version_tables(run),
     )
 
 
-def _answers(aggregate: Mapping[str, Any], measures: Mapping[str, Measure]) -> str:
+def _answers(
+    aggregate: Mapping[str, Any], measures: Mapping[str, Measure], lines: Iterable[QueryLine]
+) -> str:
     found = aggregate.get("answers")
     if not found:
         return ""
     parts = [f"{found[name]} {name}" for name in ("answered", "refused", "failed")]
+    # Who refuses everything is grounded wherever he answers: the other side of that has to be seen.
+    wrongly = sum(
+        (answer := line.result.answer) is not None
+        and answer.error is None
+        and answer.refused
+        and not line.golden.should_refuse
+        for line in lines
+    )
+    if wrongly:
+        parts[1] += f" ({wrongly} of them answerable)"
     for name in ANSWER_METRICS:
         measure = _get(measures, name)
         if measure.value is not None:
@@ -175,6 +201,19 @@ def _notes(run: EvalRun, cutoffs: tuple[int, ...], duplicates: int) -> list[str]
     if duplicates:
         notes.append(f"{duplicates} hits came back twice; only the first of each counts")
     return notes
+
+
+def _failed_answers(results: Iterable[QueryResult]) -> list[str]:
+    causes = [
+        result.answer.error
+        for result in results
+        if result.answer is not None and result.answer.error is not None
+    ]
+    if not causes:
+        return []
+    one = len(causes) == 1
+    said = "1 answer failed and counts" if one else f"{len(causes)} answers failed and count"
+    return [f"{said} in no answer metric: {causes[0].rstrip('.')}{'' if one else ', …'}"]
 
 
 def _headline(run: EvalRun) -> str:

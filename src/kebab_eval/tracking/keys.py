@@ -66,6 +66,7 @@ def run_metrics(
     for name, value in aggregate["latency_ms"].items():
         if value is not None:
             metrics[f"latency/{name}_ms"] = value
+    metrics |= _answers(aggregate.get("answers"))
     metrics["count/queries"] = aggregate["total_queries"]
     metrics["count/failed_queries"] = aggregate["failed_queries"]
     metrics["count/duplicate_hits"] = aggregate["duplicate_hits"]
@@ -86,7 +87,9 @@ def _answers(answers: Mapping[str, Any] | None) -> dict[str, float]:
         return {}
     found = {f"count/answers_{name}": answers[name] for name in ("answered", "refused", "failed")}
     found |= {
-        f"answer/{name}_ms": ms for name, ms in answers["latency_ms"].items() if ms is not None
+        f"latency/answer_{name}_ms": ms
+        for name, ms in answers["latency_ms"].items()
+        if ms is not None
     }
     return found | {f"answer/{name}_tokens": n for name, n in answers["tokens"].items()}
 

@@ -38,6 +38,7 @@ from kebab_eval.tracking import spool
 from kebab_eval.tracking.keys import TAG_GOLDEN
 from kebab_eval.tracking.run import TrackedRun, Tracker
 from kebab_eval.tracking.store import resolve_store
+from kebab_eval.workflows.answers import check_answers, with_answers
 from kebab_eval.workflows.fanout import fan_out
 from kebab_eval.workflows.golden_source import held_against, read_golden
 from kebab_eval.workflows.judging import judge, settled
@@ -133,7 +134,11 @@ def evaluate(request: Request, progress: Progress = _silent, *, track: bool) -> 
         Interrupted: Ctrl-C or SIGTERM; the answers so far are kept.
     """
     with signals_raise():
+        if request.with_rag:
+            overrides = with_answers(request.config_path, request.overrides)
+            request = replace(request, overrides=overrides)
         loaded = _read_config(request)
+        check_answers(loaded)
         source = loaded.config.golden
         checked = read_golden(source)
         select(checked.golden, request.limit, request.query_ids)  # an unknown id is told at once
@@ -183,8 +188,6 @@ def _with_primary(loaded: LoadedConfig, golden: GoldenSet) -> LoadedConfig:
 
 def _read_config(request: Request) -> LoadedConfig:
     loaded = load_config(request.config_path, request.overrides)
-    if request.with_rag and loaded.config.answer.type == "none":
-        loaded = load_config(request.config_path, (*request.overrides, "answer.type=extractive"))
     return loaded if request.suite is None else _with_suite(loaded, request.suite)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -17,6 +18,10 @@ from kebab_eval.backends.base import Backend, SearchResponse
 from kebab_eval.config import Execution
 from kebab_eval.errors import BackendError, KebabEvalError
 from kebab_eval.records import Answer, GoldenQuery, Hit, QueryResult
+from kebab_eval.redaction import redact
+
+# Every retry would be a line on stderr otherwise; who sets up logging has them still.
+logging.getLogger("stamina").addHandler(logging.NullHandler())
 
 OnResult = Callable[[int, QueryResult], None]
 _LONGEST_PAUSE_S = 60.0
@@ -40,7 +45,8 @@ async def fan_out(  # noqa: PLR0917  # what it is about first, then how
     Args:
         on_result: called with the index of the query and its result, from the event loop.
         answerer: writes an answer from the hits of each query that has any result; its time is no
-            part of the search's latency, and its failure no failure of the search.
+            part of the search's latency, and its failure no failure of the search. One that fails
+            ``execution.stop_after`` times before its first answer is not asked any more.
 
     Raises:
         BackendError: the first ``execution.stop_after`` queries all failed, so the system is down;
@@ -51,14 +57,15 @@ async def fan_out(  # noqa: PLR0917  # what it is about first, then how
     workers = wanted if limit is None else min(wanted, limit)
     caller = _Caller(backend, execution, mode, answerer)
     for query in queries[: execution.warmup]:
-        await caller.attempt(query)
+        await caller.warm_up(query)
     waiting = iter(enumerate(queries))  # shared: each goes to the worker that is free first
-    circuit = _Circuit(execution.stop_after, on_result)
+    circuit = _Circuit(execution.stop_after)
 
     async def work() -> None:
         while not circuit.open and (batch := list(islice(waiting, info.batch_size))):
             async for index, result in caller.results(batch):
-                circuit.note(index, result)
+                circuit.note(result.error)
+                on_result(index, result)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(workers):
@@ -76,11 +83,10 @@ async def ask(backend: Backend, query: GoldenQuery, execution: Execution, mode: 
 
 
 class _Circuit:
-    """Hands results over, and notices that none of the first ones was an answer."""
+    """Notices that none of the first ones was answered."""
 
-    def __init__(self, stop_after: int, on_result: OnResult) -> None:
+    def __init__(self, stop_after: int) -> None:
         self.stop_after = stop_after
-        self.on_result = on_result
         self.done = 0
         self.cause = ""
         self.answered = False
@@ -89,13 +95,12 @@ class _Circuit:
     def open(self) -> bool:
         return bool(self.stop_after) and self.done >= self.stop_after and not self.answered
 
-    def note(self, index: int, result: QueryResult) -> None:
+    def note(self, error: str | None) -> None:
         self.done += 1
-        if result.error is None:
+        if error is None:
             self.answered = True
         else:
-            self.cause = result.error
-        self.on_result(index, result)
+            self.cause = error
 
 
 class _Pace:
@@ -124,6 +129,7 @@ class _Caller:
         answerer: Answerer | None = None,
     ) -> None:
         self.answerer = answerer
+        self.answers = _Circuit(execution.stop_after)
         self.backend = backend
         self.execution = execution
         self.mode = mode
@@ -144,20 +150,40 @@ class _Caller:
         for index, query in left:
             yield index, await self.answered(query, await self.ask(query))
 
+    async def warm_up(self, query: GoldenQuery) -> None:
+        """Ask once and forget it: a model that is loaded by its first answer is loaded then."""
+        result = await self.attempt(query)
+        if self.answerer is not None and isinstance(result, QueryResult) and result.error is None:
+            await self.answer(self.answerer, query, result.hits, attempts=1)
+
     async def answered(self, query: GoldenQuery, result: QueryResult) -> QueryResult:
         """Return a result with its answer; a failure is the answer's own."""
         if self.answerer is None or result.error is not None:
             return result
-        return replace(result, answer=await self.answer(self.answerer, query, result.hits))
+        if self.answers.open:
+            cause = f"not asked: the first {self.answers.done} answers all failed"
+            return replace(result, answer=Answer(error=f"{cause}, as with: {self.answers.cause}"))
+        answer = await self.answer(self.answerer, query, result.hits)
+        self.answers.note(answer.error)
+        return replace(result, answer=answer)
 
-    async def answer(self, answerer: Answerer, query: GoldenQuery, hits: Sequence[Hit]) -> Answer:
+    async def answer(
+        self,
+        answerer: Answerer,
+        query: GoldenQuery,
+        hits: Sequence[Hit],
+        attempts: int | None = None,
+    ) -> Answer:
         try:
-            async for attempt in self.attempts():
+            async for attempt in self.attempts(attempts):
                 with attempt:
                     await self.pace.wait()
                     started = time.perf_counter()
                     answer = await answerer.answer(query.query, query.query_id, hits)
-                    return replace(answer, latency_ms=(time.perf_counter() - started) * 1000)
+                    latency_ms = (time.perf_counter() - started) * 1000
+                    # A model repeats what it is told, and a report shows what it says.
+                    text, model = redact(answer.text), redact(answer.model)
+                    return replace(answer, text=text, model=model, latency_ms=latency_ms)
         except asyncio.CancelledError as stopped:
             _raise_if_stopped(stopped)
             return Answer(error="the answerer cancelled its own work")
@@ -165,11 +191,11 @@ class _Caller:
             return Answer(error=_cause(failure))
         raise AssertionError("the last attempt returns or raises")
 
-    def attempts(self) -> Any:
+    def attempts(self, most: int | None = None) -> Any:
         """Return the attempts at one request, with the pauses between them."""
         return stamina.retry_context(
             on=_worth_a_retry,
-            attempts=self.execution.retries + 1,
+            attempts=self.execution.retries + 1 if most is None else most,
             timeout=None,
             wait_initial=0.1,
             wait_max=_LONGEST_PAUSE_S,
@@ -293,7 +319,7 @@ def _check_scores(hits: Sequence[Hit]) -> None:
 
 
 def _cause(failure: Exception) -> str:
-    said, name = " ".join(str(failure).split()), type(failure).__name__
+    said, name = redact(" ".join(str(failure).split())), type(failure).__name__
     if isinstance(failure, KebabEvalError):
         return said or name
     return f"{name}: {said}" if said else name
