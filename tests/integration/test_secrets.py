@@ -78,8 +78,11 @@ def test_a_planted_secret_stands_nowhere(
     with serving(gossip()) as address:
         (tmp_path / "c.yaml").write_text(CONFIG.replace("ADDRESS", address))
         for name in ("one", "two"):
-            done = run("track", "-c", "c.yaml", "--name", name, "--cache", "cache", "--debug")
+            out = ("-o", f"{name}.html", "--debug")
+            done = run("track", "-c", "c.yaml", "--name", name, "--cache", "cache", *out)
             assert done.returncode == 0, done.stderr
+        for form in ("json", "md", "csv"):
+            run("run", "-c", "c.yaml", "-o", f"live.{form}", "--with-rag")
         run("doctor", "--config", "c.yaml")
         run("resume", "latest", "--failed")
         run("track", "-c", "c.yaml", "-S", "backend.url=http://u:${env:PASSWORD}@127.0.0.1:1/x")
@@ -92,6 +95,7 @@ def test_a_planted_secret_stands_nowhere(
     run("baseline", "freeze", "one")
     run("gate", "--baseline", "one", "--candidate", "two")
 
+    assert len([*tmp_path.glob("live.*"), tmp_path / "one.html"]) == 4
     (record, *_) = sorted((tmp_path / "mlruns" / "spool").iterdir())
     results = [json.loads(line) for line in (record / "per_query.jsonl").read_text().splitlines()]
     assert [bool(result["error"]) for result in results] == [False, True, True, True, False, False]
