@@ -253,7 +253,7 @@ def test_nobody_listens_and_a_connection_that_breaks(serving: Serving) -> None:
 def test_a_body_without_end_is_not_read_to_the_end(
     serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kebab_eval.backends.http_answers.MAX_BYTES", 1_000_000)
+    monkeypatch.setattr("kebab_eval.backends.http_client.MAX_BYTES", 1_000_000)
     with serving(answering(said(200, "x" * 3_000_000))) as address:
         assert "larger than" in str(failure(opened(address)))
 

@@ -113,7 +113,7 @@ def test_a_body_that_cannot_be_decompressed(serving: Serving) -> None:
 
 
 def test_a_small_body_that_becomes_large(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kebab_eval.backends.http_answers.MAX_BYTES", 2**20)
+    monkeypatch.setattr("kebab_eval.backends.http_client.MAX_BYTES", 2**20)
     body = gzip.compress(b" " * 2**23)
     assert len(body) < 10_000
 

@@ -355,7 +355,7 @@ def test_what_a_system_says_of_itself(serving: Serving, preset: str, told: dict[
         mine = {"chunker_version": "c2", **({"server_version": "mine"} if told else {})}
         info = opened(section(preset, address)).describe()
         named = opened(section(preset, address, versions=mine)).describe()
-    assert (info.name, info.score_kind) == ("http", PRESETS[preset].score_kind)
+    assert (info.name, info.score_kind) == ("http", PRESETS[preset].reading.score_kind)
     snapshot = dict(info.snapshot)
     assert snapshot.pop("url").startswith(address)  # type: ignore[union-attr]
     assert snapshot == {"preset": preset, **told}

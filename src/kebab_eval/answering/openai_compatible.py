@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kebab_eval.answering.deadline import within
-from kebab_eval.backends.http_answers import one_line_of, open_client, read_json
+from kebab_eval.backends.http_client import exchange, open_client
+from kebab_eval.backends.http_responses import Reading, read_answer, short_line
 from kebab_eval.config import ModelAnswers
 from kebab_eval.errors import BackendError, UsageError
 from kebab_eval.records import Answer, Citation, Hit
@@ -31,6 +32,7 @@ _MARKER = re.compile(r"[\[【]\s*(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*[\]】]")
 _REFUSED = re.compile(rf"[\s\"'`*_(\[]*{REFUSAL}\b")
 _PASSAGE_CHARS = 4000
 _MAX_TOKENS = 2**53
+_COMPLETION = Reading(hits="choices[]", id="id")
 
 
 class OpenAiCompatible:
@@ -67,7 +69,7 @@ class OpenAiCompatible:
             refused=refused,
             refusal_reason="llm_self_judge" if refused else None,
             grounded=not refused,
-            model=one_line_of(data.get("model") or self._section.model),
+            model=short_line(data.get("model") or self._section.model),
             prompt_version=PROMPT_VERSION,
             tokens=_tokens(data.get("usage")),
         )
@@ -98,7 +100,8 @@ class OpenAiCompatible:
             headers["Authorization"] = f"Bearer {self._section.api_key}"
         client = self._client = self._client or open_client(self._section.timeout_s)
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        data, _ = await read_json(client, "POST", self._url, headers=headers, content=content)
+        response, _ = await exchange(client, "POST", self._url, headers=headers, content=content)
+        data = read_answer(response, _COMPLETION)
         if not isinstance(data, Mapping):
             raise BackendError("the model's response is no JSON object")
         return data
@@ -125,7 +128,7 @@ def _said(data: Mapping[str, Any]) -> tuple[str, bool]:
     text = (content or "").strip()
     if not text and not declined and reason not in (None, "stop"):
         raise BackendError(
-            f"the model said nothing (finish_reason: {one_line_of(reason)}); "
+            f"the model said nothing (finish_reason: {short_line(reason)}); "
             "where that is length, raise answer.max_tokens"
         )
     return text, declined or not text

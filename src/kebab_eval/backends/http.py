@@ -9,20 +9,17 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
-import time
 from collections.abc import Mapping
-from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from kebab_eval import config as config_models
-from kebab_eval.backends import http_answers
 from kebab_eval.backends.base import Param, SearchResponse, SingleSearch, SystemInfo
+from kebab_eval.backends.http_client import exchange, open_client
 from kebab_eval.backends.http_requests import Page, Request, Templates
 from kebab_eval.backends.http_responses import (
     Reading,
-    Response,
     number_at,
     read_answer,
     read_hits,
@@ -32,7 +29,7 @@ from kebab_eval.backends.http_versions import learn
 from kebab_eval.backends.json_paths import find_one, names_in
 from kebab_eval.backends.presets import PRESETS, Preset
 from kebab_eval.config import Config
-from kebab_eval.errors import BackendError, UsageError
+from kebab_eval.errors import UsageError
 from kebab_eval.levers import flatten
 from kebab_eval.records import Hit
 from kebab_eval.redaction import redact, register
@@ -41,7 +38,6 @@ if TYPE_CHECKING:
     import httpx
 
 _MAX_PAGES = 100
-_SAID = 200  # characters of what the transport says
 
 
 class HttpBackend(SingleSearch):
@@ -131,71 +127,26 @@ class HttpBackend(SingleSearch):
         Raises:
             BackendError: there is none, or it says that it is no answer.
         """
-        import aiohttp
-        import httpx
-
-        client = self._opened()
         request = self._templates.fill(query, page)
-        started = time.perf_counter()
-        try:
-            async with client.stream(
-                self._request.method,
-                request.address,
-                params=request.params or None,
-                headers=request.headers,
-                content=request.content,
-                auth=self._request.auth,
-            ) as response:
-                raw = await _read(response)
-                spent_ms = (time.perf_counter() - started) * 1000
-        except BackendError:
-            raise
-        except (httpx.HTTPError, httpx.StreamError, aiohttp.ClientError, OSError) as reason:
-            raise BackendError(_broken(reason), retry=True) from reason
-        except (httpx.InvalidURL, ValueError) as reason:
-            said = " ".join(redact(str(reason)).split())
-            raise BackendError(f"the request could not be made: {said}") from reason
-        # Answers of other queries that lie ready are read, and timed, before this one is parsed.
-        await asyncio.sleep(0)
-        answer = Response(response.status_code, response.headers, raw)
-        return read_answer(answer, self._reading), spent_ms
+        response, spent_ms = await exchange(
+            self._opened(),
+            self._request.method,
+            request.address,
+            params=request.params or None,
+            headers=request.headers,
+            content=request.content,
+            auth=self._request.auth,
+        )
+        return read_answer(response, self._reading), spent_ms
 
     def _opened(self) -> httpx.AsyncClient:
         """Return the client of the running loop; one of a loop that ended would be of no use."""
         loop = asyncio.get_running_loop()
         if self._client is not None and self._loop is loop:
             return self._client
-        execution = self._config.execution
         self._loop = loop
-        self._client = _client(execution.concurrency, execution.timeout_s, self._verify_tls)
+        self._client = open_client(self._config.execution.timeout_s, verify_tls=self._verify_tls)
         return self._client
-
-
-def _client(concurrency: int, timeout_s: float, verify_tls: bool) -> httpx.AsyncClient:
-    """Return a client that lets all of a run's searches be in flight, and keeps no cookies.
-
-    What one search was answered must not change what the next one is.
-    """
-    from http.cookiejar import CookieJar, DefaultCookiePolicy
-
-    import aiohttp
-    import httpx
-    from httpx_aiohttp import AiohttpTransport
-
-    context = httpx.create_ssl_context(verify=verify_tls, trust_env=False)
-
-    def session() -> aiohttp.ClientSession:
-        # Without a limit of its own the connector's is 100, and waiting for one would be measured.
-        connector = aiohttp.TCPConnector(ssl=context, limit=concurrency)
-        return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-
-    return httpx.AsyncClient(
-        transport=AiohttpTransport(client=session),
-        timeout=httpx.Timeout(timeout_s * 2),  # the fan-out's own time-out comes first
-        follow_redirects=False,
-        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-        headers={"User-Agent": "kebab-eval", "Accept": "application/json"},
-    )
 
 
 def open_http(config: Config) -> HttpBackend:
@@ -282,7 +233,7 @@ def _with_index(preset: Preset, index: str) -> Preset:
     return replace(
         preset,
         path=preset.path.replace("{index}", quoted),
-        hits=preset.hits.replace("{index}", index),
+        reading=replace(preset.reading, hits=preset.reading.hits.replace("{index}", index)),
         body=_replaced(preset.body, index),
         learn={path.replace("{index}", quoted): names for path, names in preset.learn.items()},
     )
@@ -333,38 +284,10 @@ def _keep_secret(value: str) -> None:
 
 
 def _reading(fields: config_models.Fields, preset: Preset | None, score_kind: str) -> Reading:
-    paths = {}
-    for field in dataclass_fields(Reading):
-        own = getattr(fields, field.name, None)
-        found = own if own is not None else getattr(preset, field.name, None)
-        if found is not None:
-            paths[field.name] = found
-    if preset is None or score_kind != "score":
-        paths["score_kind"] = score_kind
-    return Reading(**paths)
-
-
-def _broken(reason: Exception) -> str:
-    """Say what happened to a connection, in one line without secrets."""
-    import aiohttp
-    import httpx
-
-    said = " ".join(redact(str(reason)).split())[:_SAID]
-    if isinstance(reason.__cause__, aiohttp.ClientConnectorError):
-        return said
-    if isinstance(reason, httpx.DecodingError):
-        return f"the response cannot be decompressed ({said})"
-    if isinstance(reason, httpx.TimeoutException) and isinstance(reason.__cause__, TimeoutError):
-        return "the connection was silent for too long"
-    return f"the connection broke ({said or type(reason).__name__})"
-
-
-async def _read(response: httpx.Response) -> bytes:
-    parts, size = [], 0
-    async for part in response.aiter_bytes():
-        size += len(part)
-        if size > http_answers.MAX_BYTES:
-            limit = http_answers.MAX_BYTES // 2**20
-            raise BackendError(f"the response is larger than {limit} MiB")
-        parts.append(part)
-    return b"".join(parts)
+    """Return where a response holds what: the preset's paths, and the config's own over them."""
+    own = {name: path for name, path in fields.model_dump().items() if path is not None}
+    if preset is None:
+        return Reading(**own, score_kind=score_kind)
+    if score_kind != "score":
+        own["score_kind"] = score_kind
+    return replace(preset.reading, **own)

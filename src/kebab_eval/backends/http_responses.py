@@ -27,7 +27,14 @@ _SAID = "error.message|error.reason|error|message|detail"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Where a response holds what; ``id`` to ``text`` start at a hit."""
+    """Where a response holds what, as paths.
+
+    Args:
+        hits: the list of hits; ``id`` to ``text`` start at a hit.
+        total: how many hits there are; 0 makes an answer without a list an empty one.
+        error: what the system says in a response that is no answer in spite of its 200.
+        timed_out: what is true when the system gave up before it had seen everything.
+    """
 
     hits: str
     id: str
@@ -74,14 +81,14 @@ def read_answer(response: Response, reading: Reading) -> Any:
     try:
         data = json.loads(response.body.decode("utf-8-sig"), parse_int=Number, parse_float=Number)
     except (ValueError, RecursionError):
-        kind = _line(headers.get("content-type", "no content type").partition(";")[0])
+        kind = short_line(headers.get("content-type", "no content type").partition(";")[0])
         empty = " and is empty" if not response.body.strip() else ""
         said = _body_said(response.body, None)
         raise BackendError(f"the response is no JSON ({kind}){empty}{said}") from None
     if isinstance(data, Mapping):
         said = find_one(data, reading.error)
         if said is not None:
-            raise BackendError(f"the system says: {_line(said)}")
+            raise BackendError(f"the system says: {short_line(said)}")
         if find_one(data, reading.timed_out) is True:
             raise BackendError("the system says that it timed out", retry=True)
     return data
@@ -111,7 +118,7 @@ def read_hits(data: Any, reading: Reading, before: int) -> list[Hit]:
         score = find_one(item, reading.score)
         number = 1 / rank if score is None else _number(score)
         if number is None:
-            raise BackendError(f"the score of hit {rank} is no number: {_line(score)[:40]!r}")
+            raise BackendError(f"the score of hit {rank} is no number: {short_line(score)[:40]!r}")
         document = _id(find_one(item, reading.doc_id))
         text = find_one(item, reading.text)
         hits.append(
@@ -140,7 +147,7 @@ def shown_address(address: str) -> str:
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
         return "an address that cannot be read"
-    return _line(f"{parts.scheme}://{host}{port}{parts.path}" if host else parts.path)
+    return short_line(f"{parts.scheme}://{host}{port}{parts.path}" if host else parts.path)
 
 
 def _list_at(data: Any, path: str) -> list[Any] | None:
@@ -180,8 +187,8 @@ def _text(value: Any) -> str:
 
 def _keys(data: Any) -> str:
     if isinstance(data, Mapping):
-        return ", ".join(_line(str(key))[:40] for key in list(data)[:10]) or "nothing"
-    return "a list" if isinstance(data, list) else "null" if data is None else _line(data)[:40]
+        return ", ".join(short_line(str(key))[:40] for key in list(data)[:10]) or "nothing"
+    return "a list" if isinstance(data, list) else "null" if data is None else short_line(data)[:40]
 
 
 def _body_said(body: bytes, error_path: str | None) -> str:
@@ -195,7 +202,7 @@ def _body_said(body: bytes, error_path: str | None) -> str:
         said = find_one(data, f"{error_path}|{_SAID}" if error_path else _SAID)
     if said is None:
         said = data if data is not None else _beginning(body)
-    line = _line(said)
+    line = short_line(said)
     return f": {line}" if line else ""
 
 
@@ -207,7 +214,7 @@ def _beginning(body: bytes) -> str:
     return " ".join(words)
 
 
-def _line(value: Any) -> str:
+def short_line(value: Any) -> str:
     """Return what a system says as one short line without secrets."""
     # Secrets first: one that the cut goes through would not be known any more.
     text = " ".join(redact(_text(value)).split())

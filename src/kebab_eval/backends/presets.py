@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from kebab_eval.backends.http_responses import Reading
+
 Method = Literal["GET", "POST"]
 
 
@@ -18,12 +20,8 @@ class Preset:
 
     Args:
         path: behind the server's address; ``{index}`` is the config's ``backend.index``, here and
-            in ``body``, ``hits`` and ``learn``.
+            in ``body``, ``reading.hits`` and ``learn``.
         auth: how a bearer token is sent: the header's name and what stands before the token.
-        hits: path to the list of hits; ``id`` to ``text`` start at a hit.
-        total: path to how many hits there are; 0 makes an answer without a list an empty one.
-        error: path to what the system says in a response that is no answer in spite of its 200.
-        timed_out: path to what is true when the system gave up before it had seen everything.
         page_size: the most hits that one request may ask for.
         needs_index: whether ``backend.index`` must be given.
         needs_body: what to write as ``backend.body``, where no body is of general use.
@@ -34,16 +32,7 @@ class Preset:
 
     method: Method
     path: str
-    hits: str
-    id: str
-    doc_id: str | None = None
-    score: str | None = None
-    text: str | None = None
-    total: str | None = None
-    timing_ms: str | None = None
-    error: str | None = None
-    timed_out: str = "timed_out"
-    score_kind: str = "score"
+    reading: Reading
     params: Mapping[str, Any] = field(default_factory=dict)
     body: Any = None
     auth: tuple[str, str] = ("Authorization", "Bearer ")
@@ -61,15 +50,17 @@ _ELASTICSEARCH = Preset(
         "size": "{k}",
         "query": {"multi_match": {"query": "{query}", "fields": ["*"], "lenient": True}},
     },
-    hits="hits.hits[]",
-    id="_id",
-    doc_id="_source.doc_id|_id",
-    score="_score",
-    text="_source.text|_source.content|_source.body",
-    timing_ms="took",
-    # A shard that failed leaves its hits out of an answer that is a 200 all the same.
-    error="error.reason|error|_shards.failures[0].reason.reason|_shards.failures[0].reason",
-    score_kind="bm25",
+    reading=Reading(
+        hits="hits.hits[]",
+        id="_id",
+        doc_id="_source.doc_id|_id",
+        score="_score",
+        text="_source.text|_source.content|_source.body",
+        timing_ms="took",
+        # A shard that failed leaves its hits out of an answer that is a 200 all the same.
+        error="error.reason|error|_shards.failures[0].reason.reason|_shards.failures[0].reason",
+        score_kind="bm25",
+    ),
     auth=("Authorization", "ApiKey "),
     learn={
         "/": {"server_version": "version.number"},
@@ -82,13 +73,15 @@ PRESETS: dict[str, Preset] = {
         method="GET",
         path="/api/v1/search",
         params={"q": "{query}", "limit": "{size}"},
-        hits="results[]|items[]|hits[]|documents[]",
-        id="doc_id|document_id|id",
-        doc_id="doc_id|document_id|id",
-        score="score",
-        text="snippet|text|content",
-        total="total",
-        timing_ms="took_ms",
+        reading=Reading(
+            hits="results[]|items[]|hits[]|documents[]",
+            id="doc_id|document_id|id",
+            doc_id="doc_id|document_id|id",
+            score="score",
+            text="snippet|text|content",
+            total="total",
+            timing_ms="took_ms",
+        ),
         needs_index=False,
         token_variable="DOCSRV_TOKEN",  # noqa: S106  # the name of a variable
     ),
@@ -98,13 +91,15 @@ PRESETS: dict[str, Preset] = {
     "qdrant": Preset(
         method="POST",
         path="/collections/{index}/points/query",
-        hits="result.points[]",
-        id="payload.chunk_id|id",
-        doc_id="payload.doc_id|payload.path|id",
-        score="score",
-        text="payload.text|payload.content",
-        error="status.error",
-        score_kind="cosine",
+        reading=Reading(
+            hits="result.points[]",
+            id="payload.chunk_id|id",
+            doc_id="payload.doc_id|payload.path|id",
+            score="score",
+            text="payload.text|payload.content",
+            error="status.error",
+            score_kind="cosine",
+        ),
         auth=("api-key", ""),
         needs_body="{query: {text: '{query}', model: YOUR_MODEL}, limit: '{k}', "
         "with_payload: true}",
@@ -121,13 +116,15 @@ PRESETS: dict[str, Preset] = {
         method="POST",
         path="/indexes/{index}/search",
         body={"q": "{query}", "limit": "{k}", "showRankingScore": True},
-        hits="hits[]",
-        id="id|chunk_id",
-        doc_id="doc_id|path|id",
-        score="_rankingScore",
-        text="text|content|body",
-        timing_ms="processingTimeMs",
-        error="message",
+        reading=Reading(
+            hits="hits[]",
+            id="id|chunk_id",
+            doc_id="doc_id|path|id",
+            score="_rankingScore",
+            text="text|content|body",
+            timing_ms="processingTimeMs",
+            error="message",
+        ),
         learn={
             "/version": {"server_version": "pkgVersion"},
             "/indexes/{index}/stats": {"chunk_count": "numberOfDocuments"},
@@ -137,15 +134,17 @@ PRESETS: dict[str, Preset] = {
         method="GET",
         path="/collections/{index}/documents/search",
         params={"q": "{query}", "query_by": "text", "per_page": "{size}", "page": "{page}"},
-        hits="hits[]",
-        id="document.id",
-        doc_id="document.doc_id|document.path|document.id",
-        score="text_match",
-        text="document.text|document.content",
-        total="found",
-        timing_ms="search_time_ms",
-        error="message",
-        timed_out="search_cutoff",
+        reading=Reading(
+            hits="hits[]",
+            id="document.id",
+            doc_id="document.doc_id|document.path|document.id",
+            score="text_match",
+            text="document.text|document.content",
+            total="found",
+            timing_ms="search_time_ms",
+            error="message",
+            timed_out="search_cutoff",
+        ),
         auth=("X-TYPESENSE-API-KEY", ""),
         page_size=250,
         learn={
@@ -163,15 +162,17 @@ PRESETS: dict[str, Preset] = {
             "hits": "{size}",
             "offset": "{offset}",
         },
-        hits="root.children[]",
-        id="fields.chunk_id|fields.documentid|id",
-        doc_id="fields.doc_id|fields.documentid|id",
-        score="relevance",
-        text="fields.text|fields.content",
-        total="root.fields.totalCount",  # the list itself is left out of an empty answer
-        error="root.errors[0].message|root.errors[0].summary",
-        timed_out="root.coverage.degraded.timeout",
-        score_kind="relevance",
+        reading=Reading(
+            hits="root.children[]",
+            id="fields.chunk_id|fields.documentid|id",
+            doc_id="fields.doc_id|fields.documentid|id",
+            score="relevance",
+            text="fields.text|fields.content",
+            total="root.fields.totalCount",  # the list itself is left out of an empty answer
+            error="root.errors[0].message|root.errors[0].summary",
+            timed_out="root.coverage.degraded.timeout",
+            score_kind="relevance",
+        ),
         page_size=400,
         needs_index=False,
         learn={"/state/v1/version": {"server_version": "version"}},
@@ -184,13 +185,15 @@ PRESETS: dict[str, Preset] = {
             "{ text doc_id _additional { id score } } } }",
             "variables": {"q": "{query}", "k": "{k}"},
         },
-        hits="data.Get.{index}[]",
-        id="_additional.id",
-        doc_id="doc_id|_additional.id",
-        score="_additional.score|_additional.certainty",
-        text="text|content",
-        error="errors[0].message",
-        score_kind="hybrid",
+        reading=Reading(
+            hits="data.Get.{index}[]",
+            id="_additional.id",
+            doc_id="doc_id|_additional.id",
+            score="_additional.score|_additional.certainty",
+            text="text|content",
+            error="errors[0].message",
+            score_kind="hybrid",
+        ),
         learn={"/v1/meta": {"server_version": "version"}},
     ),
 }
