@@ -19,10 +19,11 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from kebab_eval.config import Config
+from kebab_eval.config_tree import TYPED, Item, Tree, branch, merged_tree, not_unicode, where
 from kebab_eval.errors import ConfigError, Fault, MetricError, nearest
 from kebab_eval.metrics import default_registry
 from kebab_eval.redaction import register
-from kebab_eval.yaml_source import MAX_DEPTH, Node, parse_yaml, read_text
+from kebab_eval.yaml_source import Node, parse_yaml, read_text
 
 _ENV = re.compile(r"\$\{env:([^}]*)(\}?)")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -41,11 +42,8 @@ _PATH_KEYS = frozenset(
         ("execution", "cache"),
     }
 )
-# Sections whose keys depend on their type.
-_TYPED = frozenset({"backend", "rerank", "answer"})
 # Every record, link and report carries these, so that no secret can stand there.
 _RECORDED = frozenset({("name",), ("experiment",), ("lever",), ("metrics", "primary")})
-MAX_FILES = 100
 
 KeyPath = tuple[str | int, ...]
 
@@ -66,25 +64,6 @@ class LoadedConfig:
     snapshot: Mapping[str, Any]
     path: Path
     secrets: frozenset[str] = frozenset()
-
-
-@dataclass(slots=True)
-class _Leaf:
-    """A value of the merged tree: its node and the folder that relative paths start from."""
-
-    node: Node
-    folder: Path
-
-
-@dataclass(slots=True)
-class _Item:
-    """What stands under a key of the merged tree, and where the key itself stands."""
-
-    key_place: str
-    value: _Tree | _Leaf
-
-
-_Tree = dict[str, _Item]
 
 
 @dataclass(slots=True)
@@ -115,10 +94,7 @@ def load_config(
     Raises:
         ConfigError: with every fault that was found.
     """
-    tree = _extended(path, (), None, [])
-    for override in overrides:
-        _merge(tree, _override_tree(override))
-    return _loaded(tree, path, environ, defaults or {})
+    return _loaded(merged_tree(path, overrides), path, environ, defaults or {})
 
 
 def load_recorded(path: Path, environ: Mapping[str, str] = os.environ) -> LoadedConfig:
@@ -130,19 +106,19 @@ def load_recorded(path: Path, environ: Mapping[str, str] = os.environ) -> Loaded
     root = parse_yaml(read_text(path, ConfigError, "config file"), str(path), ConfigError)
     if root is None or root.kind != "mapping":
         raise ConfigError(Fault(str(path), "a config is a mapping of keys to values"))
-    tree = {key.value: _Item(key.place, _branch(value, Path())) for key, value in root.value}
+    tree = {key.value: Item(key.place, branch(value, Path())) for key, value in root.value}
     return _loaded(tree, path, environ, {})
 
 
 def _loaded(
-    tree: _Tree, path: Path, environ: Mapping[str, str], defaults: Mapping[str, Any]
+    tree: Tree, path: Path, environ: Mapping[str, str], defaults: Mapping[str, Any]
 ) -> LoadedConfig:
     reading = _Reading()
     data = _plain(tree, (), environ, reading)
     for key, value in defaults.items():
         data.setdefault(key, value)
     data.setdefault("name", path.stem)
-    if _not_unicode(data["name"]):
+    if not_unicode(data["name"]):
         message = "the name of the config file is not UTF-8; give the run a 'name'"
         raise ConfigError(Fault(str(path), message))
     config = _validated(data, reading, str(path))
@@ -176,7 +152,7 @@ def _untagged(error: ErrorDetails) -> ErrorDetails:
     location = error["loc"]
     if (
         len(location) > 1
-        and location[0] in _TYPED
+        and location[0] in TYPED
         and location[1] in section_types(str(location[0]))
     ):
         location = (location[0], *location[2:])
@@ -229,126 +205,8 @@ def _recordable(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _extended(
-    path: Path, chain: tuple[Path, ...], asked_at: Node | None, read: list[Path]
-) -> _Tree:
-    try:
-        resolved = Path(os.path.realpath(path))
-    except ValueError:
-        resolved = path  # a NUL in the name: reading it tells that
-    if resolved in chain:
-        circle = " -> ".join(step.name for step in (*chain[chain.index(resolved) :], resolved))
-        place = asked_at.place if asked_at else str(path)
-        raise ConfigError(Fault(place, f"'extends' goes in a circle: {circle}; take one link out"))
-    read.append(resolved)
-    if asked_at is not None and len(read) > MAX_FILES:
-        message = f"'extends' reads more than {MAX_FILES} files; extend fewer, each once"
-        raise ConfigError(Fault(asked_at.place, message))
-    try:
-        root = parse_yaml(read_text(path, ConfigError, "config file"), str(path), ConfigError)
-    except ConfigError as missing:
-        if asked_at is None:
-            raise
-        told = [
-            Fault(f.place, f"{f.message} (extended at {asked_at.place})") for f in missing.faults
-        ]
-        raise ConfigError(told) from None
-    if root is None or root.is_null:
-        raise ConfigError(
-            Fault(str(path), "config file is empty; 'kebab-eval init' writes one to start from")
-        )
-    if root.kind != "mapping":
-        message = f"a config is a mapping of keys to values, found {root.describe()}"
-        raise ConfigError(Fault(root.place, message))
-    own: _Tree = {}
-    merged: _Tree = {}
-    for key, value in root.value:
-        if key.value == "extends":
-            bases = value.value if value.kind == "list" else [value]
-            for base in bases:
-                if base.kind != "scalar" or base.is_null or not base.value:
-                    message = f"'extends' takes a file or a list of files, found {base.describe()}"
-                    raise ConfigError(Fault(base.place, message))
-                if "${" in base.value:
-                    message = "'extends' takes no environment reference; write the path"
-                    raise ConfigError(Fault(base.place, message))
-                extended = path.parent / base.value
-                _merge(merged, _extended(extended, (*chain, resolved), base, read))
-        else:
-            own[key.value] = _Item(key.place, _branch(value, path.parent))
-    _merge(merged, own)
-    return merged
-
-
-def _branch(node: Node, folder: Path) -> _Tree | _Leaf:
-    if node.kind == "mapping":
-        return {key.value: _Item(_where(key), _branch(value, folder)) for key, value in node.value}
-    return _Leaf(node, folder)
-
-
-def _merge(base: _Tree, over: _Tree, *, top: bool = True) -> None:
-    for key, item in over.items():
-        old, new = base[key].value if key in base else None, item.value
-        if not isinstance(new, dict):
-            base[key] = item
-            continue
-        if top and key == "golden" and isinstance(old, _Leaf) and old.node.kind == "scalar":
-            # The short form is a path; what is merged into it must not lose that.
-            old = {"path": _Item(base[key].key_place, old)}
-            base[key] = _Item(base[key].key_place, old)
-        # A backend of another type shares no keys with the one it replaces.
-        replaced = top and key in _TYPED and "type" in new
-        if isinstance(old, dict) and not (replaced and _type(new) != _type(old)):
-            _merge(old, new, top=False)
-        else:
-            base[key] = item
-
-
-def _type(tree: _Tree) -> Any:
-    leaf = tree["type"].value if "type" in tree else None
-    return leaf.node.value if isinstance(leaf, _Leaf) else None
-
-
-def _override_tree(override: str) -> _Tree:
-    key, separator, text = override.partition("=")
-    place = f"-S {key}"
-    steps = key.strip().split(".")
-    if not separator or not all(steps):
-        message = "an override is written key.path=value, as in fusion.rrf_k=20"
-        raise ConfigError(Fault(f"-S {override}", message))
-    if len(steps) > MAX_DEPTH or _not_unicode(key):
-        raise ConfigError(Fault(f"-S {key[:200]}", "no key of a config is called that"))
-    try:
-        node = parse_yaml(text, place, ConfigError)
-    except ConfigError as broken:
-        raise ConfigError([Fault(place, fault.message) for fault in broken.faults]) from None
-    if node is None:
-        node = Node("scalar", "", 1, 1, place, plain=True)
-    _place_at(node, place)
-    tree: _Tree = {steps[-1]: _Item(place, _branch(node, Path()))}
-    for step in reversed(steps[:-1]):
-        tree = {step: _Item(place, tree)}
-    return tree
-
-
-def _place_at(node: Node, place: str) -> None:
-    """Make a node from the command line tell its option instead of a line and a column."""
-    node.source, node.line = place, 0
-    if node.kind == "mapping":
-        for key, value in node.value:
-            _place_at(key, place)
-            _place_at(value, place)
-    elif node.kind == "list":
-        for child in node.value:
-            _place_at(child, place)
-
-
-def _where(node: Node) -> str:
-    return node.place if node.line else node.source
-
-
 def _plain(
-    tree: _Tree, at: KeyPath, environ: Mapping[str, str], reading: _Reading
+    tree: Tree, at: KeyPath, environ: Mapping[str, str], reading: _Reading
 ) -> dict[str, Any]:
     data: dict[str, Any] = {}
     for key, item in tree.items():
@@ -361,7 +219,7 @@ def _plain(
             data[key] = _value(value.node, path, value.folder, environ, reading)
             if path == ("golden",) and isinstance(data[key], str):
                 # The short form: a path where the long form has a mapping.
-                reading.places[(*path, "path")] = _where(value.node)
+                reading.places[(*path, "path")] = where(value.node)
                 data[key] = {"path": _path(data[key], value.node, path, value.folder, reading)}
     return data
 
@@ -369,10 +227,10 @@ def _plain(
 def _value(
     node: Node, path: KeyPath, folder: Path, environ: Mapping[str, str], reading: _Reading
 ) -> Any:
-    reading.places[path] = _where(node)
+    reading.places[path] = where(node)
     if node.kind == "mapping":
         for key, _ in node.value:
-            reading.key_places[(*path, key.value)] = _where(key)
+            reading.key_places[(*path, key.value)] = where(key)
         return {
             key.value: _value(child, (*path, key.value), folder, environ, reading)
             for key, child in node.value
@@ -400,17 +258,13 @@ def _path(value: str, node: Node, path: KeyPath, folder: Path, reading: _Reading
         message = f"{key} must not be empty"
     elif "\0" in value:
         message = f"{key} must be a path, which holds no NUL"
-    elif _not_unicode(joined):
+    elif not_unicode(joined):
         message = f"{key}: the path leads through a name that is not UTF-8"
     else:
         return joined
-    reading.faults.append(Fault(_where(node), message))
+    reading.faults.append(Fault(where(node), message))
     reading.broken.add(path)
     return ""
-
-
-def _not_unicode(text: Any) -> bool:
-    return isinstance(text, str) and any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _resolve(
@@ -427,7 +281,7 @@ def _resolve(
         if found is None:
             message = f"environment variable {name} is not set; export it, or change the value here"
             return fault(message)
-        if _not_unicode(found):
+        if not_unicode(found):
             return fault(f"environment variable {name} is not UTF-8; export it anew")
         if found:
             reading.secrets.add(found)
@@ -435,7 +289,7 @@ def _resolve(
         return found
 
     def fault(message: str) -> str:
-        reading.faults.append(Fault(_where(node), message))
+        reading.faults.append(Fault(where(node), message))
         reading.broken.add(path)
         return ""
 
@@ -568,7 +422,7 @@ def config_keys(model: type[BaseModel] = Config, prefix: str = "") -> list[str]:
     """Return every dotted key that a config may hold, in the order of the models."""
     keys: list[str] = []
     for name, info in model.model_fields.items():
-        if prefix == "" and name in _TYPED and (types := section_types(name)):
+        if prefix == "" and name in TYPED and (types := section_types(name)):
             for section in types.values():
                 keys += [k for k in config_keys(section, f"{name}.") if k not in keys]
         elif _is_section(info.annotation):

@@ -11,12 +11,12 @@ import pytest
 
 from kebab_eval.config import Config
 from kebab_eval.config_file import (
-    MAX_FILES,
     LoadedConfig,
     config_keys,
     load_config,
     portable_path,
 )
+from kebab_eval.config_tree import MAX_FILES
 from kebab_eval.errors import ConfigError
 
 LEVELS = ["chunk", "doc"]

@@ -52,7 +52,7 @@ Examples:
 @json_option
 @tracking_uri_option
 @debug_option
-def freeze(  # noqa: PLR0917  # click calls it by keyword
+def freeze(
     run: str,
     label: str | None,
     folder: Path,
@@ -142,11 +142,11 @@ def _print(files: list[FrozenFile]) -> None:
     from kebab_eval.reports.summary import number
     from kebab_eval.reports.texts import one_line
 
-    rows = [("frozen", "label", "run", "golden set", "score", "file")]
+    rows = [["frozen", "label", "run", "golden set", "score", "file"]]
     for file in files:
         score = f"{file.primary} {number(file.score)} (n={file.n})"
         cells = (file.frozen.frozen_at, file.frozen.label, file.run_name, file.golden, score)
-        rows.append((*map(one_line, cells), str(file.path)))  # type: ignore[arg-type]  # a starred map has no length
+        rows.append([*map(one_line, cells), str(file.path)])
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     for row in rows:
         cells_text = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]

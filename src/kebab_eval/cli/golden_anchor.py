@@ -25,7 +25,7 @@ Examples:
 @writing_options
 @json_option
 @debug_option
-def anchor(  # noqa: PLR0917  # click calls it by keyword
+def anchor(
     file: Path | None,
     config_path: Path,
     everything: bool,

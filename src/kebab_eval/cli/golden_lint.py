@@ -35,7 +35,7 @@ Exit codes:
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
 @json_option
 @debug_option
-def lint(  # noqa: PLR0917  # click calls it by keyword
+def lint(
     file: Path | None,
     config_path: Path | None,
     overrides: tuple[str, ...],

@@ -30,7 +30,7 @@ Exit codes:
 @writing_options
 @json_option
 @debug_option
-def migrate(  # noqa: PLR0917  # click calls it by keyword
+def migrate(
     file: Path | None,
     from_config: Path,
     to_config: Path,

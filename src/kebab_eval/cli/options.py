@@ -67,15 +67,14 @@ allow_option = click.option(
 
 def _address_key(config_path: Path, settings: tuple[str, ...]) -> str:
     """Return the key that holds the address of a config's system: its type decides."""
-    from kebab_eval.config_file import load_config
+    from kebab_eval.config_tree import section_type
     from kebab_eval.errors import ConfigError
 
     try:
-        load_config(config_path, (*settings, "backend.url=http://localhost"))
-    except ConfigError as wrong:  # whatever else is wrong is told when the command reads it
-        if any("unknown key 'backend.url'" in fault.message for fault in wrong.faults):
-            return "backend.base_url"
-    return "backend.url"
+        kind = section_type(config_path, settings, "backend")
+    except ConfigError:  # the command reads the config again, and tells all that is wrong
+        kind = None
+    return "backend.url" if kind == "http" else "backend.base_url"
 
 
 def config_options(command: Command) -> Command:
