@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import platform
-import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -43,12 +41,8 @@ from kebab_eval.workflows.fanout import fan_out
 from kebab_eval.workflows.golden_source import held_against, read_golden
 from kebab_eval.workflows.judging import judge, settled
 from kebab_eval.workflows.provenance import git_state, versions
+from kebab_eval.workflows.signals import ignore_signals, restore_signals, signals_raise
 from kebab_eval.workflows.versions import check_version
-
-# What stops a run: Ctrl-C, a polite kill, a terminal that closes (which Windows does not tell).
-_STOPPING = [
-    number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None))
-]
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
@@ -229,7 +223,7 @@ def complete(session: Session, tracker: Tracker | None, progress: Progress) -> O
         except BackendError as failure:
             status, down = "FAILED", failure
         # Judging takes a second or two; a signal in it would leave answers that nobody judged.
-        previous = _ignore_signals()
+        previous = ignore_signals()
         answered = list(collected.values())
         golden = settled(session.golden, answered)
         results, aggregate = judge(golden, answered, loaded.snapshot)
@@ -243,10 +237,10 @@ def complete(session: Session, tracker: Tracker | None, progress: Progress) -> O
         )
         _write(run, writer)
         if status != "KILLED":
-            _restore_signals(previous)
+            restore_signals(previous)
         outcome = _track(run, writer, tracker)
     except (RecordError, KeyboardInterrupt) as failure:
-        _ignore_signals()
+        ignore_signals()
         writer.close()
         state = "KILLED" if isinstance(failure, KeyboardInterrupt) else "FAILED"
         _mark(writer, state)
@@ -424,40 +418,3 @@ def run_tags(info: Mapping[str, Any]) -> dict[str, str]:
     if info["lever"]:
         tags["kebab_eval.lever"] = info["lever"]["key"]
     return {**tags, **info["tags"]}
-
-
-@contextmanager
-def signals_raise() -> Iterator[None]:
-    """Make SIGTERM stop the run the way Ctrl-C does: by KeyboardInterrupt, with the record kept."""
-
-    def stop(_signum: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    previous = {}
-    for number in _STOPPING:
-        try:
-            previous[number] = signal.signal(number, stop)
-        except ValueError:
-            break  # not the main thread: the caller owns the signals
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise Interrupted("interrupted before the first answer; nothing was written") from None
-    finally:
-        _restore_signals(previous)
-
-
-def _ignore_signals() -> dict[int, Any]:
-    """Let no signal cut short what is being closed; return the handlers there were."""
-    previous = {}
-    for number in _STOPPING:
-        try:
-            previous[number] = signal.signal(number, signal.SIG_IGN)
-        except ValueError:
-            break  # not the main thread: the caller owns the signals
-    return previous
-
-
-def _restore_signals(previous: Mapping[int, Any]) -> None:
-    for number, handler in previous.items():
-        signal.signal(number, handler)

@@ -20,9 +20,9 @@ from kebab_eval.workflows.evaluate import (
     complete,
     open_system,
     run_tags,
-    signals_raise,
 )
 from kebab_eval.workflows.lookup import with_candidates
+from kebab_eval.workflows.signals import signals_raise
 
 
 def resume(
