@@ -266,14 +266,15 @@ class _Gate:
         if rule.relative and rule.subject.endswith("_chunk") and (why := self.unmatched(rule)):
             return RuleResult(rule, "undecided", why)
         readings = [self.reading(rule, value) for value in self.slice_names(rule)]
-        measured = [r for r in readings if r.value is not None and r.bound is not None]
+        measured = [
+            (reading, reading.value, reading.bound)
+            for reading in readings
+            if reading.value is not None and reading.bound is not None
+        ]
         if not measured:
             return RuleResult(rule, "undecided", self.unmeasured(rule), slice=readings[0].slice)
         # The worst slice is the one that misses the bound by most.
-        worst = max(measured, key=lambda r: rule.beyond((r.value or 0.0) - (r.bound or 0.0)))
-        value, bound = worst.value, worst.bound
-        assert value is not None  # noqa: S101  # for mypy: `measured` holds none without
-        assert bound is not None  # noqa: S101  # as above
+        worst, value, bound = max(measured, key=lambda one: rule.beyond(one[1] - one[2]))
         result = RuleResult(
             rule,
             "pass",

@@ -141,8 +141,8 @@ class PostgresBackend(SingleSearch):
         mode, gate = self._config.search.mode, self._config.score_gate
         hits: list[Hit] = []
         ranked: dict[str, list[tuple[int, Candidate]]] = {"lexical": [], "vector": []}
-        for chunk_id, doc_id, text, fused, *channels in rows:
-            doc_id = chunk_id if doc_id is None else doc_id  # noqa: PLW2901  # its own document
+        for chunk_id, owner, text, fused, *channels in rows:
+            doc_id = chunk_id if owner is None else owner  # a row without one is its own document
             said = dict(zip(("lexical", "vector"), (channels[:2], channels[2:]), strict=True))
             found: dict[str, float] = {}
             for name, (rank, score) in said.items():

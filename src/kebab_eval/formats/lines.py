@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -44,19 +45,14 @@ def read_bytes(path: Path) -> bytes:
     return data.removeprefix(BOM)
 
 
-class unpacking:  # noqa: N801  # a context manager, used like a function
+@contextmanager
+def unpacking(path: Path) -> Iterator[None]:
     """Turn the errors of damaged gzip data into a fault of the file."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, OSError | EOFError | zlib.error):
-            fault = Fault(str(self.path), f"the file cannot be read to its end: {error}")
-            raise FormatError(fault) from error
+    try:
+        yield
+    except (OSError, EOFError, zlib.error) as error:
+        fault = Fault(str(path), f"the file cannot be read to its end: {error}")
+        raise FormatError(fault) from error
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -169,8 +169,9 @@ def resolve_from_hits(
                 for hit in hits.get(query.query_id, ())
             ]
             chunks = [_among(span, number, texts) for number, span in enumerate(query.spans, 1)]
-            query = _resolved(query, chunks)  # noqa: PLW2901  # the same query, resolved
-        queries.append(query)
+            queries.append(_resolved(query, chunks))
+        else:
+            queries.append(query)
     return replace(golden, queries=tuple(queries))
 
 

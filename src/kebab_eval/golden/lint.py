@@ -18,7 +18,7 @@ from kebab_eval.golden.anchors import Corpus, resolve_spans
 from kebab_eval.golden.entries import Entry
 from kebab_eval.golden.lint_corpus import corpus_warnings
 from kebab_eval.golden.lint_texts import set_warnings
-from kebab_eval.golden.load import LoadedGolden, _at_levels, check_ids, structure_faults
+from kebab_eval.golden.load import LoadedGolden, at_levels, check_ids, structure_faults
 from kebab_eval.golden.references import resolve_documents
 from kebab_eval.golden.registry import (
     Parsed,
@@ -157,7 +157,7 @@ def lint(
         parsed.min_relevance = min_relevance
     doubts = list(set_warnings(parsed))
     if not set(levels) >= set(LEVELS):
-        parsed.entries = [_at_levels(entry, levels, faults) for entry in parsed.entries]
+        parsed.entries = [at_levels(entry, levels, faults) for entry in parsed.entries]
     loaded = _loaded(path, parsed)
     if docs is not None:
         loaded, unknown = resolve_documents(loaded, docs)

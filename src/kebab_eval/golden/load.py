@@ -49,7 +49,7 @@ def load_golden(
         faults += structure_faults(parsed)
         entries = parsed.entries
         if not set(levels) >= set(LEVELS):
-            entries = [_at_levels(entry, levels, faults) for entry in entries]
+            entries = [at_levels(entry, levels, faults) for entry in entries]
         if faults:
             raise GoldenError(in_file_order(faults))
         return as_loaded(path, parsed, entries, min_relevance)
@@ -177,7 +177,12 @@ def digest(queries: Iterable[GoldenQuery]) -> str:
     return hashlib.sha256("\n".join(meanings).encode()).hexdigest()[:32]
 
 
-def _at_levels(entry: Entry, levels: Collection[Level], faults: list[Fault]) -> Entry:
+def at_levels(entry: Entry, levels: Collection[Level], faults: list[Fault]) -> Entry:
+    """Return an entry with what a config's ``golden.levels`` leave of its judgments.
+
+    Args:
+        faults: gets one where nothing is left of an entry that was judged.
+    """
     query = entry.query
     judgments = query.judgments
     spans = query.spans if "chunk" in levels else ()

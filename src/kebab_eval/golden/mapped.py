@@ -405,6 +405,7 @@ def _with_ids(entries: Sequence[Entry]) -> list[Entry]:
             made[query_id] += 1
             if made[query_id] > 1:
                 query_id = f"{query_id}-{made[query_id]}"
-            entry = replace(entry, query=replace(entry.query, query_id=query_id))  # noqa: PLW2901
-        named.append(entry)
+            named.append(replace(entry, query=replace(entry.query, query_id=query_id)))
+        else:
+            named.append(entry)
     return named
