@@ -23,6 +23,9 @@ search: {mode: lexical}
 """
 
 
+DOCUMENTS_ALONE = "golden: {path: golden.yaml, levels: [doc]}"
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -64,7 +67,7 @@ def test_anchor_then_run_on_another_chunker(program: Program, golden: Path) -> N
     assert "golden anchor" in refused.stderr or "is not in the corpus" in refused.stderr
     done = program("golden", "anchor", "-c", "v1.yaml", "--in-place")
     assert done.returncode == 0, done.stderr
-    assert "2 spans for 2 queries, 0 chunks without one" in done.stderr
+    assert "2 spans for 2 queries, 0 queries left as they are" in done.stderr
     text = golden.read_text("utf-8")
     assert text.startswith("# what people ask\n- id: q1\n  query: 펌프 압력은?\n")
     assert "# by reading" in text
@@ -73,6 +76,56 @@ def test_anchor_then_run_on_another_chunker(program: Program, golden: Path) -> N
     assert json.loads(ran.stdout)["aggregate"]["metrics"]["span_recall_at_10"]["n"] == 2
     again = program("golden", "anchor", "-c", "v1.yaml", "--check")
     assert again.returncode == 0
+
+
+def test_a_query_of_which_a_chunk_gets_no_span_is_left_as_it_is(
+    program: Program, golden: Path
+) -> None:
+    before = golden.read_text("utf-8")
+    first = before.partition("by reading\n")[2].partition("\n")[0]
+    golden.write_text(before.replace(first, f"{first}\n    - gone  # long ago"), "utf-8")
+    done = program("golden", "anchor", "-c", "v1.yaml", "-o", "new.yaml", "--json")
+    assert done.returncode == 2
+    assert "left as it is: q1: gone is no chunk of this config" in done.stderr
+    assert "1 spans for 1 queries, 1 queries left as they are" in done.stderr
+    assert [(one["query_id"], len(one["spans"])) for one in json.loads(done.stdout)["queries"]] == [
+        ("q1", 0),
+        ("q2", 1),
+    ]
+    written = Path("new.yaml").read_text("utf-8")
+    assert written.partition("\n\n")[0] == golden.read_text("utf-8").partition("\n\n")[0]
+    assert "expected_spans" in written.partition("\n\n")[2]
+
+
+def test_a_file_that_cannot_be_edited_stays_as_it_is(program: Program, golden: Path) -> None:
+    first = chunk_ids()[0]
+    aliased = f"- id: q1\n  query: &same 펌프\n  notes: *same\n  expected_chunk_ids: [{first!r}]\n"
+    golden.write_text(aliased, "utf-8")
+    done = program("golden", "anchor", "-c", "v1.yaml", "--in-place")
+    assert done.returncode == 2
+    assert "golden.yaml:3:10: alias *same stands for text elsewhere" in done.stderr
+    assert golden.read_text("utf-8") == aliased
+
+
+def test_a_golden_file_behind_a_link_keeps_its_place_and_its_rights(
+    program: Program, golden: Path
+) -> None:
+    real = golden.rename(golden.with_name("kept.yaml"))
+    real.chmod(0o640)
+    golden.symlink_to(real.name)
+    assert program("golden", "anchor", "-c", "v1.yaml", "--in-place").returncode == 0
+    assert golden.is_symlink()
+    assert "expected_spans" in real.read_text("utf-8")
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert sorted(path.name for path in golden.parent.glob(".*.tmp")) == []
+
+
+def test_chunks_are_anchored_where_a_config_counts_documents_alone(
+    program: Program, golden: Path
+) -> None:
+    Path("v1.yaml").write_text(CONFIG.replace("golden: golden.yaml", DOCUMENTS_ALONE))
+    done = program("golden", "anchor", "-c", "v1.yaml", "-o", "new.yaml")
+    assert "2 spans for 2 queries" in done.stderr
 
 
 def test_migrate_there_and_check(program: Program, golden: Path) -> None:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from kebab_eval.config import Chunking
 from kebab_eval.engine.chunking import CHUNKERS, Chunk, chunk_documents, heading_slug
 from kebab_eval.engine.corpus import Document
-from kebab_eval.engine.markdown import Block, parse_markdown
 from kebab_eval.engine.snippets import SNIPPET_CHARS, snippet
 from kebab_eval.engine.tokenizers import TOKENIZERS
 from kebab_eval.engine.tokens import Ruler, count_tokens
+from kebab_eval.formats.markdown import Block, parse_markdown
 
 PIECES = [
     "# 제목", "## Heading `x`", "###### deep", "#", "Setext", "===", "---", "- item", "  - nested",

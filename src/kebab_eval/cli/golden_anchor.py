@@ -37,8 +37,9 @@ def anchor(
     """Derive expected_spans from expected_chunk_ids, which stay.
 
     Each expected chunk gets a quote that names it and, where there is such a one, no other chunk.
-    No program knows which sentence answers: a quote that you choose is better. FILE is the golden
-    set, else the config's. Without -o or --in-place the result is printed.
+    A query of which one chunk gets none is left as it is. No program knows which sentence answers:
+    a quote that you choose is better. FILE is the golden set, else the config's. Without -o or
+    --in-place the result is printed.
     """
     from kebab_eval.cli.output import print_json
     from kebab_eval.reports.texts import one_line
@@ -46,7 +47,7 @@ def anchor(
 
     new, done = anchor_golden(file, config_path, everything=everything)
     for found in done:
-        for span in found.spans:
+        for span in found.spans if not found.lost else ():
             which = f" (occurrence {span.occurrence})" if span.occurrence else ""
             shown = one_line(f"{found.query_id}: {span.doc}: {span.quote!r}{which}")
             click.echo(shown, err=True)
@@ -55,16 +56,20 @@ def anchor(
             click.echo(one_line(f"mind: {said}"), err=True)
         for chunk in found.lost:
             said = f"{found.query_id}: {chunk} is no chunk of this config, or says too little"
-            click.echo(one_line(f"lost: {said}"), err=True)
-    spans, lost = sum(len(f.spans) for f in done), sum(len(f.lost) for f in done)
-    click.echo(f"{spans} spans for {len(done)} queries, {lost} chunks without one", err=True)
+            click.echo(one_line(f"left as it is: {said}"), err=True)
+    anchored = [found for found in done if not found.lost]
+    spans, left = sum(len(found.spans) for found in anchored), len(done) - len(anchored)
+    told = f"{spans} spans for {len(anchored)} queries, {left} queries left as they are"
+    if not done:
+        told = "nothing to do: no query with expected_chunk_ids is without spans (--all)"
+    click.echo(told, err=True)
     document: dict[str, Any] = {
         "spans": spans,
-        "lost": lost,
+        "left": left,
         "queries": [
             {
                 "query_id": found.query_id,
-                "spans": [span.meaning() for span in found.spans],
+                "spans": [span.meaning() for span in found.spans if not found.lost],
                 "lost": list(found.lost),
                 "shared": list(found.shared),
             }
@@ -74,7 +79,7 @@ def anchor(
     if check:
         if as_json:
             print_json(document)
-        return 2 if new.changed or lost else 0
+        return 2 if new.changed or left else 0
     target = new.path if in_place else output
     if target is not None and (new.changed or output is not None):
         new.write(target)
@@ -84,4 +89,4 @@ def anchor(
         click.echo(new.text, nl=False)
     else:
         click.echo(str(target))
-    return 2 if lost else 0
+    return 2 if left else 0

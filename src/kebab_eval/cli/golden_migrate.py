@@ -62,6 +62,8 @@ def migrate(
         click.echo(said + (" chunks, by its spans" if found.by_span else " chunks"), err=True)
         for item, why in found.lost:
             click.echo("       " + one_line(f"{item} {why}"), err=True)
+        if found.lost and not found.after:
+            click.echo("       no expected chunk is left: judge this query anew", err=True)
     click.echo(", ".join(f"{counts[name]} {name}" for name in OUTCOMES), err=True)
     refused = bool(counts["lost"]) and not allow_lost
     target = None if check or refused else new.path if in_place else output

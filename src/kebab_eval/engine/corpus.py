@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from kebab_eval.engine.markdown import Markdown, parse_markdown
 from kebab_eval.errors import CorpusError, Fault
+from kebab_eval.formats.markdown import Markdown, parse_markdown
 from kebab_eval.yaml_source import parse_yaml, read_text
 
 _log = logging.getLogger("kebab_eval")

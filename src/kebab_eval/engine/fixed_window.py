@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from kebab_eval.config import Chunking
 from kebab_eval.engine.corpus import Document
 from kebab_eval.engine.cuts import between_characters, word_end, word_start
-from kebab_eval.engine.markdown import Block
 from kebab_eval.engine.md_heading import below
 from kebab_eval.engine.piece import Piece
 from kebab_eval.engine.tokens import Ruler
+from kebab_eval.formats.markdown import Block
 
 _SPACE = re.compile(r"\s+")
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 
 from kebab_eval.config import Chunking
 from kebab_eval.engine.corpus import Document
-from kebab_eval.engine.markdown import Block
 from kebab_eval.engine.piece import Piece
 from kebab_eval.engine.sentences import sentence_starts
 from kebab_eval.engine.tokens import count_tokens
+from kebab_eval.formats.markdown import Block
 
 
 @dataclass(slots=True)

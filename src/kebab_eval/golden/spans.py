@@ -31,9 +31,7 @@ _PARTS = re.compile(rf"(?P<words>[^\s|{_MARKS}{_UNSEEN}]+)|(?P<blank>[\s|]+)|[{_
 # `1.` and `1)` are one mark of a list; a number that ends a sentence loses its dot alike.
 _NUMBER_MARK = re.compile(r"(?:(?<=\d)|\A)[.)](?=\s|\Z)")
 _NUMBERED = re.compile(r"^[ \t>]*(\d{1,9}[.)])[ \t]", re.MULTILINE)
-_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
-_UNDERLINE = re.compile(r"^ {0,3}(=+|-+)[ \t]*$")
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
+_LONE_RETURN = re.compile(r"\r(?!\n)")
 _WORD = re.compile(r"\w+")
 
 
@@ -85,8 +83,8 @@ class Document:
         return Folded(self.text, numbers=False)
 
     @cached_property
-    def sections(self) -> list[tuple[str, int, int, int]]:
-        """(heading text, level, start, end) of each section, its heading included."""
+    def sections(self) -> list[tuple[str, int, int]]:
+        """(heading text, start, end) of each section, its heading and lower sections included."""
         return _sections(self.text)
 
 
@@ -98,7 +96,7 @@ def locate(span: Span, document: Document) -> list[Place]:
     """
     if span.section:
         wanted = slug(span.section)
-        return [(s, e) for title, _, s, e in document.sections if slug(title) == wanted]
+        return [(s, e) for title, s, e in document.sections if slug(title) == wanted]
     if not span.quote:
         start, end = span.start or 0, span.end or 0
         return [(start, end)] if end <= len(document.text) else []
@@ -266,34 +264,14 @@ def _joins(cluster: str, character: str) -> bool:
     return unicodedata.normalize("NFC", cluster + character) != alone
 
 
-def _sections(text: str) -> list[tuple[str, int, int, int]]:
-    found: list[tuple[str, int, int, int]] = []
-    ends = {level: len(text) for level in range(1, 7)}  # where a section of each level would end
-    for title, level, start in reversed(list(_headings(text))):
-        found.append((title, level, start, ends[level]))
-        for lower in range(level, 7):
-            ends[lower] = start
+def _sections(text: str) -> list[tuple[str, int, int]]:
+    from kebab_eval.formats.markdown import parse_markdown  # needed for spans of sections alone
+
+    lines = _LONE_RETURN.sub("\n", text)  # a line break too, and of the same length
+    found: list[tuple[str, int, int]] = []
+    ends = dict.fromkeys(range(1, 7), len(text))  # where a section of each level would end
+    for block in reversed(parse_markdown(lines).blocks):
+        if block.kind == "heading":
+            found.append((block.heading, block.start, ends[block.level]))
+            ends.update(dict.fromkeys(range(block.level, 7), block.start))
     return found[::-1]
-
-
-def _headings(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (text, level, start) of the headings outside of fenced code."""
-    fence = ""
-    start = 0
-    previous = (0, "")
-    for line in text.splitlines(keepends=True):
-        bare = line.rstrip("\r\n")
-        opening = _FENCE.match(bare)
-        if fence:
-            if opening and opening[1].startswith(fence) and bare.strip() == opening[1]:
-                fence = ""
-        elif opening:
-            fence = opening[1]
-        elif heading := _HEADING.match(bare):
-            yield heading[2], len(heading[1]), start
-            bare = ""
-        elif (underline := _UNDERLINE.match(bare)) and previous[1].strip():
-            yield previous[1].strip(), 1 if underline[1][0] == "=" else 2, previous[0]
-            bare = ""
-        previous = (start, bare if not fence else "")
-        start += len(line)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kebab_eval.errors import Fault, GoldenError, UsageError
@@ -12,7 +14,7 @@ from kebab_eval.golden.anchoring import Anchoring, anchor_query, as_fields
 from kebab_eval.golden.anchors import Corpus
 from kebab_eval.golden.migration import Migration, migrate_query
 from kebab_eval.golden.yaml_edit import FieldEdit, edit_fields
-from kebab_eval.records import Listing
+from kebab_eval.records import LEVELS, Listing
 from kebab_eval.workflows.golden_source import OpenedSource, open_source
 from kebab_eval.yaml_source import read_text
 
@@ -26,15 +28,18 @@ class Rewritten:
     changed: bool
 
     def write(self, output: Path) -> None:
-        """Write it whole or not at all.
+        """Write it whole or not at all; a link, and the rights of a file, stay what they are.
 
         Raises:
             UsageError: the file cannot be written.
         """
-        temporary = output.with_name(f".{output.name}.tmp")
+        target = Path(os.path.realpath(output))
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         try:
             temporary.write_bytes(self.text.encode("utf-8"))
-            temporary.replace(output)
+            if target.exists():
+                shutil.copymode(target, temporary)
+            temporary.replace(target)
         except OSError as reason:
             temporary.unlink(missing_ok=True)
             message = f"cannot be written: {reason.strerror}"
@@ -45,6 +50,9 @@ def anchor_golden(
     path: Path | None, config_path: Path, overrides: Sequence[str] = (), *, everything: bool = False
 ) -> tuple[Rewritten, list[Anchoring]]:
     """Derive spans from the expected chunk ids of a golden set.
+
+    A query of which one chunk gets no span stays as it is: with spans for the others alone, that
+    chunk would no longer count.
 
     Args:
         everything: also for queries that have spans already.
@@ -67,7 +75,7 @@ def anchor_golden(
             after="expected_chunk_ids",
         )
         for number, found in done.items()
-        if found.spans
+        if not found.lost
     ]
     return _edited(source.path, edits), list(done.values())
 
@@ -99,7 +107,8 @@ def migrate_golden(
 
 
 def _read(source: OpenedSource) -> LoadedGolden:
-    loaded = source.read()
+    # A config may have chunks not count in its runs; the file that is rewritten holds them still.
+    loaded = replace(source, levels=LEVELS).read()
     if loaded.golden.format != "kebab":
         message = (
             f"a {loaded.golden.format} set holds no expected_chunk_ids; only kebab's YAML does "

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kebab_eval.engine.corpus import Document
-from kebab_eval.engine.markdown import parse_markdown
+from kebab_eval.formats.markdown import parse_markdown
 
 
 class CountingEmbedder:

@@ -8,7 +8,7 @@ from pathlib import Path
 from kebab_eval.config import Chunking
 from kebab_eval.engine.chunking import Chunk, chunk_documents
 from kebab_eval.engine.corpus import Document
-from kebab_eval.engine.markdown import Block, Markdown
+from kebab_eval.formats.markdown import Block, Markdown
 
 
 def chunks_of(document, target=20, overlap=0, version="md-heading-v2") -> tuple[Chunk, ...]:

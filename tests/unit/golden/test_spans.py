@@ -141,6 +141,17 @@ def test_a_section_ends_where_the_next_of_its_level_begins() -> None:
     assert found("Title\n=====\ntext\n\nSub\n---\nmore\n", section="sub") == ["Sub\n---\nmore\n"]
 
 
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+def test_front_matter_lists_and_quotes_hold_no_headings(ends: str) -> None:
+    note = "---\ntitle: Fusion\n---\n\n- # Item\n\n> # Quoted\n\n# The `rrf_k` *lever*\n\n60.\n"
+    note = note.replace("\n", ends)
+    for name in ("title: Fusion", "Item", "Quoted"):
+        assert found(note, section=name) == []
+    whole = "# The `rrf_k` *lever*\n\n60.\n".replace("\n", ends)
+    assert found(note, section="the-rrf-k-lever") == [whole]
+    assert found(note, section="The rrf_k lever") == [whole]
+
+
 @pytest.mark.parametrize(
     ("chunk", "held"),
     [
