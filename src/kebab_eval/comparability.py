@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kebab_eval.errors import NotComparableError, UsageError, nearest
-from kebab_eval.levers import STANDARD_NAMES, flatten
+from kebab_eval.levers import STANDARD_NAMES, levers_of
 from kebab_eval.records import EvalRun
 
 ALLOWED_WORDS = ("golden", "corpus", "k", "metrics")
@@ -126,7 +126,7 @@ def config_diff(baseline: EvalRun, candidate: EvalRun) -> tuple[Change, ...]:
     URL) was moved too. The metrics section decides how a run is read and is no lever; a corpus that
     only lies in another folder is none either.
     """
-    old, new = dict(flatten(baseline.config)), dict(flatten(candidate.config))
+    old, new = levers_of(baseline.config), levers_of(candidate.config)
     lever = candidate.info.get("lever")
     declared = lever["key"] if isinstance(lever, Mapping) else None
     same_corpus = _corpus(baseline) == _corpus(candidate) is not None
@@ -135,7 +135,13 @@ def config_diff(baseline: EvalRun, candidate: EvalRun) -> tuple[Change, ...]:
         before, after = old.get(key), new.get(key)
         if _same(before, after):
             continue
-        moved = key.partition(".")[0] != "metrics" and not (key == "backend.corpus" and same_corpus)
+        kind = f"{key.rpartition('.')[0]}.type"
+        moved = (
+            key.partition(".")[0] != "metrics"
+            and not (key == "backend.corpus" and same_corpus)
+            # Another kind has keys of its own, which come and go with it.
+            and not ((key in old) != (key in new) and old.get(kind) != new.get(kind))
+        )
         # A section may be declared as the lever: then each key below it is.
         named = declared is not None and (key == declared or key.startswith(f"{declared}."))
         changes.append(Change(key, before, after, "config", moved, named))

@@ -34,6 +34,20 @@ NOT_LEVERS = frozenset(
     }
 )
 
+# Systems that come with levers of their own: these sections of a config move nothing in them.
+_NOT_READ = {
+    system: frozenset({"chunking", "lexical", "embedding", "fusion", "rerank", "score_gate"})
+    for system in ("kebab", "python", "replay")
+}
+
+
+def levers_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return dotted key -> value of what a config moves in the system that it names."""
+    backend = config.get("backend")
+    system = backend.get("type") if isinstance(backend, Mapping) else None
+    unread = _NOT_READ.get(str(system), frozenset())
+    return dict(flatten({key: value for key, value in config.items() if key not in unread}))
+
 
 def flatten(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield (dotted key, value) for each config key that says what is measured."""

@@ -108,8 +108,12 @@ def test_answers_that_fail_lose_no_hits_and_are_told(program: Program, tmp_path:
         "-S", "answer.model=m", "-S", "execution.retries=1", "-S", "execution.stop_after=2",
     )  # fmt: skip
     done = program("run", "-c", CONFIG, *settings)
-    assert (done.returncode, done.stderr) == (0, "")  # retries are no lines on stderr
     (record,) = records(tmp_path)
+    lines = done.stderr.splitlines()  # retries are no lines on stderr
+    assert done.returncode == 3
+    assert lines[0] == f"error: {len(results(record))} answers failed, 0 tolerated (--max-failed)"
+    assert lines[1].startswith("error: ")
+    assert ": answer: " in lines[1]
     assert all(result["hits"] and result["answer"]["error"] for result in results(record))
     count = len(results(record))
     assert f"0 answered; 0 refused; {count} failed" in done.stdout

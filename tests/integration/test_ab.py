@@ -41,7 +41,7 @@ def test_two_servers_into_one_csv(serving: Serving, program: Program, tmp_path: 
     ):
         done = program(
             "ab", "-c", "c.yaml", "--baseline-url", old, "--candidate-url", new,
-            "--output", "x.csv", "--no-track", "--json",
+            "--output", "x.csv", "--no-track", "--json", "-S", "search.k=10", "--limit", "2",
             env={"DOCSRV_TOKEN": "key"},
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -50,6 +50,11 @@ def test_two_servers_into_one_csv(serving: Serving, program: Program, tmp_path: 
     assert [change["key"] for change in comparison["config_diff"] if change["lever"]] == [
         "backend.base_url"
     ]
+    record = json.loads(next(tmp_path.glob("mlruns/spool/*/run.json")).read_text())
+    assert record["command"] == (
+        f"kebab-eval ab --config c.yaml --baseline-url {old} --candidate-url {new} "
+        "-S search.k=10 --limit 2"
+    )
     with (tmp_path / "x.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["query_id"] for row in rows] == ["std_001", "std_002"]

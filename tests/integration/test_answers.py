@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -38,6 +39,7 @@ HITS = (
 )
 
 Serving = Callable[..., AbstractContextManager[str]]
+Program = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def extract(query: str, texts: dict[str, str] | None = None, **settings: Any) -> Answer:
@@ -126,7 +128,7 @@ def test_what_is_asked_and_what_is_read(serving: Serving) -> None:
     assert answer.tokens == {"prompt": 20, "completion": 7}
 
 
-@pytest.mark.parametrize("text", ["NO_ANSWER", " NO_ANSWER.\n", "", None])
+@pytest.mark.parametrize("text", ["NO_ANSWER", " NO_ANSWER.\n"])
 def test_a_refusal(serving: Serving, text: Any) -> None:
     async def handle(request: web.Request) -> web.StreamResponse:
         return web.json_response(completion(text))
@@ -276,3 +278,52 @@ def test_the_aggregate_of_a_run_with_answers() -> None:
     assert "answers" not in without
     assert without["groundedness"] is None
     assert "groundedness" not in without["metrics"]
+
+
+SYSTEM = """
+def search(query, k):
+    with open("searched.txt", "a") as log:
+        log.write(query + "\\n")
+    return [{"id": "d1", "text": "The pump is blue."}]
+"""
+
+
+def test_answers_that_failed_are_asked_for_again(
+    serving: Serving, program: Program, tmp_path: Path
+) -> None:
+    well = False
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        question = (await request.json())["messages"][-1]["content"]
+        if not well and "text 2" not in question:
+            return web.Response(status=400, text="no such model")
+        return web.json_response({"choices": [{"message": {"content": "Blue [1]."}}]})
+
+    (tmp_path / "system.py").write_text(SYSTEM)
+    (tmp_path / "golden.yaml").write_text(
+        "".join(f"- {{id: q{n}, query: text {n}, expected_doc_ids: [d1]}}\n" for n in range(3))
+    )
+    (tmp_path / "c.yaml").write_text(
+        'golden: golden.yaml\nbackend: {type: python, target: "system:search", path: .}\n'
+    )
+    with serving(handle) as address:
+        model = ("-S", "answer.type=openai_compatible", "-S", f"answer.base_url={address}",
+                 "-S", "answer.model=m", "-S", "execution.stop_after=0",
+                 "-S", "execution.warmup=0")  # fmt: skip
+        done = program("run", "-c", "c.yaml", *model)
+        assert done.returncode == 3
+        told = done.stderr.splitlines()
+        assert told[0] == "error: 2 answers failed, 0 tolerated (--max-failed)"
+        assert told[1].startswith("error: q0: answer: ")
+        assert program("run", "-c", "c.yaml", *model, "--max-failed", "2").returncode == 0
+        done = program("resume", "latest")
+        assert done.returncode == 2
+        assert "all 3 queries are answered; 2 that failed are asked again" in done.stderr
+        well = True
+        (tmp_path / "searched.txt").unlink()
+        done = program("resume", "latest", "--failed", "--json")
+    assert done.returncode == 0, done.stderr
+    answers = json.loads(done.stdout)["aggregate"]["answers"]
+    assert (answers["answered"], answers["failed"]) == (3, 0)
+    searched = (tmp_path / "searched.txt").read_text().splitlines()
+    assert sorted(searched) == ["text 0", "text 1"]

@@ -81,12 +81,13 @@ def test_parts_of_a_message_are_one_text(serving: Serving) -> None:
     assert ask(serving, said(parts)).text == "One [1]"
 
 
-@pytest.mark.parametrize("reason", ["length", "content_filter"])
-def test_a_model_that_was_cut_off_before_its_first_word_refused_nothing(
-    serving: Serving, reason: str
+@pytest.mark.parametrize("reason", ["length", "content_filter", "stop"])
+@pytest.mark.parametrize("content", ["", " \n", None])
+def test_a_model_that_said_nothing_refused_nothing(
+    serving: Serving, reason: str, content: str | None
 ) -> None:
     with pytest.raises(BackendError, match=f"said nothing .finish_reason: {reason}"):
-        ask(serving, said("", finish_reason=reason))
+        ask(serving, said(content, finish_reason=reason))
 
 
 @pytest.mark.parametrize("content", [7, {"text": "x"}, [{"text": "x"}], ["x"], True])

@@ -468,6 +468,34 @@ def test_one_lever_is_found_and_what_names_a_run_is_none(judged_run: JudgedRun) 
     assert found.to_json()["levers_moved"] == 1
 
 
+def test_another_kind_is_one_lever_with_the_keys_that_come_with_it(judged_run: JudgedRun) -> None:
+    none: dict[str, Any] = {"answer": {"type": "none"}}
+    extractive = {"answer": {"type": "extractive", "chunks": 3, "min_score": 0.3}}
+    less = {"answer": {"type": "extractive", "chunks": 3, "min_score": 0.2}}
+    runs = [
+        _docs(judged_run, name, [1], config=config)
+        for name, config in (("none", none), ("extractive", extractive), ("less", less))
+    ]
+    found = compare(runs[0], runs[1])
+    assert [change.key for change in found.config_diff if change.lever] == ["answer.type"]
+    assert {change.key for change in found.config_diff if not change.lever} == {
+        "answer.chunks", "answer.min_score",
+    }  # fmt: skip
+    # Within one kind they are levers like others.
+    found = compare(runs[1], runs[2])
+    assert [change.key for change in found.config_diff if change.lever] == ["answer.min_score"]
+
+
+def test_what_a_system_does_not_read_is_no_lever(judged_run: JudgedRun) -> None:
+    def configured(system: str, rrf_k: int) -> EvalRun:
+        config = {"backend": {"type": system}, "fusion": {"rrf_k": rrf_k}}
+        return _docs(judged_run, f"{system}-{rrf_k}", [1], config=config)
+
+    assert compare(configured("kebab", 1), configured("kebab", 60)).config_diff == ()
+    (change,) = compare(configured("embedded", 1), configured("embedded", 60)).config_diff
+    assert (change.key, change.lever) == ("fusion.rrf_k", True)
+
+
 def test_60_and_60_0_are_one_value(judged_run: JudgedRun) -> None:
     runs = [
         _docs(judged_run, n, (1,), config={"fusion": _fusion(k)})

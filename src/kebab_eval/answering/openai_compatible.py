@@ -111,7 +111,7 @@ def _said(data: Mapping[str, Any]) -> tuple[str, bool]:
     """Return the text of a completion, and whether its model declined to say anything.
 
     Raises:
-        BackendError: there is none, or it was cut off before its first word.
+        BackendError: there is none, or it is empty: a model that declines says so.
     """
     try:
         choice = data["choices"][0]
@@ -126,12 +126,12 @@ def _said(data: Mapping[str, Any]) -> tuple[str, bool]:
     except (KeyError, IndexError, TypeError, AttributeError):
         raise BackendError("the model's response holds no choices[0].message.content") from None
     text = (content or "").strip()
-    if not text and not declined and reason not in (None, "stop"):
+    if not text and not declined:
         raise BackendError(
             f"the model said nothing (finish_reason: {short_line(reason)}); "
             "where that is length, raise answer.max_tokens"
         )
-    return text, declined or not text
+    return text, declined
 
 
 def _citations(text: str, hits: Sequence[Hit]) -> tuple[Citation, ...]:

@@ -54,11 +54,10 @@ def ab(
     For systems behind HTTP (docserver, http): the golden set is run against both, each as a run of
     its own, and the comparison says which is better and if it is real.
     """
-    import shlex
-
     from kebab_eval.cli.compare import print_comparison_of
     from kebab_eval.cli.output import check_output, print_json, write_text
     from kebab_eval.cli.progress import progress_on_terminal
+    from kebab_eval.cli.track import command_line
     from kebab_eval.config_file import USER_INFO
     from kebab_eval.reports.compare import render_comparison
     from kebab_eval.reports.rows import render_pair_csv
@@ -68,8 +67,7 @@ def ab(
     if output is not None:
         check_output(output, _ENDINGS)
     addresses = [USER_INFO.sub("", url) for url in (baseline_url, candidate_url)]
-    words = ["kebab-eval", "ab", "--config", str(options["config_path"])]
-    words += ["--baseline-url", addresses[0], "--candidate-url", addresses[1]]
+    sides = ("--baseline-url", addresses[0], "--candidate-url", addresses[1])
     request = Request(
         config_path=options["config_path"],
         overrides=options["overrides"],
@@ -77,7 +75,7 @@ def ab(
         limit=options["limit"],
         query_ids=options["query_ids"],
         tracking_uri=options["tracking_uri"],
-        command=shlex.join(words),
+        command=command_line("ab", options, *sides),
     )
     with progress_on_terminal(quiet=options["quiet"]) as progress:
         pair = evaluate_both(request, baseline_url, candidate_url, progress, track=not no_track)

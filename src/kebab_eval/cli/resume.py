@@ -15,7 +15,7 @@ Examples:
 """
 )
 @click.argument("record", metavar="DIR")
-@click.option("--failed", is_flag=True, help="Also ask the queries that failed once more.")
+@click.option("--failed", is_flag=True, help="Also ask once more what failed.")
 @tracking_uri_option
 @quiet_option
 @json_option

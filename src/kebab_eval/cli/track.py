@@ -93,7 +93,7 @@ def _evaluate(options: dict[str, Any], *, track_run: bool) -> int:
         tags=_tags(options["tags"]),
         tracking_uri=options["tracking_uri"],
         with_rag=options["with_rag"],
-        command=_command(options, "track" if track_run else "run"),
+        command=command_line("track" if track_run else "run", options),
     )
     with progress_on_terminal(quiet=options["quiet"]) as progress:
         outcome = evaluate(request, progress, track=track_run)
@@ -117,16 +117,16 @@ def conclude(outcome: Outcome, *, as_json: bool, quiet: bool) -> int:
     return 0
 
 
-def _command(options: dict[str, Any], command: str) -> str:
+def command_line(command: str, options: dict[str, Any], *more: str) -> str:
     """Return the command that repeats the run, without the store: its address may hold a secret."""
     from kebab_eval.config_file import USER_INFO
 
-    words = ["kebab-eval", command, "--config", str(options["config_path"])]
+    words = ["kebab-eval", command, "--config", str(options["config_path"]), *more]
     for override in options["overrides"]:
         words += ["-S", USER_INFO.sub("", override)]
     for query_id in options["query_ids"]:
         words += ["--query-id", query_id]
-    if options["with_rag"]:
+    if options.get("with_rag"):
         words.append("--with-rag")
     for name in ("suite", "limit"):
         if options[name] is not None:
@@ -189,14 +189,26 @@ def _print(outcome: Outcome) -> None:
 def _say_failed(outcome: Outcome) -> None:
     from kebab_eval.reports.texts import one_line
 
-    failures = [result for result in outcome.run.results if result.error]
+    results = outcome.run.results
+    searches = [(one.query_id, one.error) for one in results if one.error]
+    answers = [
+        (one.query_id, f"answer: {one.answer.error}")
+        for one in results
+        if one.answer is not None and one.answer.error
+    ]
     allowed = outcome.run.config["execution"]["max_failed"]
-    click.echo(
-        f"error: {len(failures)} of {len(outcome.run.results)} queries failed, {allowed} tolerated "
-        "(--max-failed); they score 0 in the metrics above",
-        err=True,
-    )
-    for result in failures[:5]:
-        click.echo(f"error: {one_line(f'{result.query_id}: {result.error}')}", err=True)
+    told = [
+        text
+        for found, text in (
+            (searches, f"{len(searches)} of {len(results)} queries failed"),
+            (answers, f"{len(answers)} answers failed"),
+        )
+        if found
+    ]
+    scored = "; failed queries score 0 in the metrics above" if searches else ""
+    click.echo(f"error: {' and '.join(told)}, {allowed} tolerated (--max-failed){scored}", err=True)
+    failures = searches + answers
+    for query_id, error in failures[:5]:
+        click.echo(f"error: {one_line(f'{query_id}: {error}')}", err=True)
     if len(failures) > 5:
         click.echo(f"error: and {len(failures) - 5} more, in {outcome.folder}", err=True)

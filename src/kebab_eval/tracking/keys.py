@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from kebab_eval.levers import STANDARD_NAMES, flatten
+from kebab_eval.levers import STANDARD_NAMES, levers_of
 from kebab_eval.metrics import default_registry
 
 TAG_RECORD = "kebab_eval.record_id"
@@ -31,7 +31,9 @@ def run_params(config: Mapping[str, Any], snapshot: Mapping[str, Any]) -> dict[s
         config: the recorded config (secrets as references).
         snapshot: what the system under test says of itself, by standard name.
     """
-    params = {STANDARD_NAMES.get(key, key): _text(value) for key, value in flatten(config)}
+    params = {
+        STANDARD_NAMES.get(key, key): _text(value) for key, value in levers_of(config).items()
+    }
     params.update({key: _text(value) for key, value in snapshot.items()})
     return {key: value[:MAX_PARAM] for key, value in sorted(params.items())}
 

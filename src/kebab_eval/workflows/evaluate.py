@@ -27,7 +27,7 @@ from kebab_eval.errors import (
     UsageError,
 )
 from kebab_eval.golden import select
-from kebab_eval.levers import flatten
+from kebab_eval.levers import levers_of
 from kebab_eval.metrics import primary_for
 from kebab_eval.records import EvalRun, GoldenSet, QueryResult
 from kebab_eval.reports import run_files
@@ -83,7 +83,7 @@ class Outcome:
     @property
     def too_many_failed(self) -> bool:
         allowed = self.run.config["execution"]["max_failed"]
-        return int(self.run.aggregate["failed_queries"]) > int(allowed)
+        return _failures(self.run.aggregate) > int(allowed)
 
 
 @dataclass(slots=True)
@@ -228,7 +228,7 @@ def complete(session: Session, tracker: Tracker | None, progress: Progress) -> O
         golden = settled(session.golden, answered)
         results, aggregate = judge(golden, answered, loaded.snapshot)
         max_failed = loaded.config.execution.max_failed
-        if status == "FINISHED" and aggregate["failed_queries"] > max_failed:
+        if status == "FINISHED" and _failures(aggregate) > max_failed:
             status = "FAILED"
         spent = writer.info.get("duration_s", 0) + time.perf_counter() - started
         writer.info["duration_s"] = round(spent, 3)
@@ -257,6 +257,12 @@ def complete(session: Session, tracker: Tracker | None, progress: Progress) -> O
     return outcome
 
 
+def _failures(aggregate: Mapping[str, Any]) -> int:
+    """Return how many queries failed, or had a search but failed to be answered."""
+    answers = aggregate.get("answers") or {}
+    return int(aggregate["failed_queries"]) + int(answers.get("failed", 0))
+
+
 def _interrupted(session: Session) -> str:
     return f"interrupted; {session.kept}\n{_resume(session)}"
 
@@ -275,7 +281,7 @@ def _run_name(prepared: _Prepared, request: Request) -> str:
     pairs = [override.partition("=") for override in request.overrides]
     if any(key.strip() == "name" for key, _, _ in pairs):
         return name
-    levers = {key for key, _ in flatten(snapshot)}
+    levers = levers_of(snapshot)
     parts = [f"{key.strip()}={value.strip()}" for key, _, value in pairs if key.strip() in levers]
     if asked < prepared.queries_in_set:
         parts.append(f"{asked} of {prepared.queries_in_set} queries")

@@ -6,7 +6,8 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -63,9 +64,12 @@ async def fan_out(  # noqa: PLR0917  # what it is about first, then how
 
     async def work() -> None:
         while not circuit.open and (batch := list(islice(waiting, info.batch_size))):
-            async for index, result in caller.results(batch):
-                circuit.note(result.error)
-                on_result(index, result)
+            async with aclosing(caller.results(batch)) as results:
+                async for index, result in results:
+                    circuit.note(result.error)
+                    on_result(index, result)
+                    if circuit.open:  # the rest of the batch would be asked singly
+                        break
 
     async with asyncio.TaskGroup() as group:
         for _ in range(workers):
@@ -83,24 +87,27 @@ async def ask(backend: Backend, query: GoldenQuery, execution: Execution, mode: 
 
 
 class _Circuit:
-    """Notices that none of the first ones was answered."""
+    """Notices that none of the first ones was answered; once open, it stays open.
+
+    An answer that was under way then comes too late: others have stopped asking already.
+    """
 
     def __init__(self, stop_after: int) -> None:
         self.stop_after = stop_after
         self.done = 0
         self.cause = ""
+        self.open = False
         self.answered = False
 
-    @property
-    def open(self) -> bool:
-        return bool(self.stop_after) and self.done >= self.stop_after and not self.answered
-
     def note(self, error: str | None) -> None:
-        self.done += 1
+        if self.open or self.answered:
+            return
         if error is None:
             self.answered = True
-        else:
-            self.cause = error
+            return
+        self.done += 1
+        self.cause = error
+        self.open = self.done == self.stop_after
 
 
 class _Pace:
@@ -137,7 +144,7 @@ class _Caller:
 
     async def results(
         self, batch: Sequence[tuple[int, GoldenQuery]]
-    ) -> AsyncIterator[tuple[int, QueryResult]]:
+    ) -> AsyncGenerator[tuple[int, QueryResult]]:
         """Yield (index, result) of each query of a batch."""
         left: Sequence[tuple[int, GoldenQuery]] = batch
         if len(batch) > 1:

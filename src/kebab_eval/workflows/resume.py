@@ -10,6 +10,7 @@ from typing import Any
 from kebab_eval.answering import open_answerer
 from kebab_eval.config_file import load_recorded
 from kebab_eval.errors import Fault, NotComparableError, UsageError
+from kebab_eval.records import QueryResult
 from kebab_eval.tracking import spool
 from kebab_eval.tracking.run import Tracker
 from kebab_eval.tracking.store import resolve_store
@@ -39,7 +40,7 @@ def resume(
 
     Args:
         reference: what names the record.
-        failed_too: ask the queries that failed once more.
+        failed_too: ask the queries once more that failed, or whose answer did.
 
     Raises:
         UsageError: there is no such record, or it is finished.
@@ -51,11 +52,11 @@ def resume(
         hint = spool.near_reference(reference)
         raise UsageError(Fault("DIR", f"no record is called {reference!r}{hint}"))
     run = spool.read_record(folder)
-    kept = [result for result in run.results if not (failed_too and result.error is not None)]
+    kept = [result for result in run.results if not (failed_too and _failed(result))]
     places = {query.query_id: place for place, query in enumerate(run.golden.queries)}
     if len(kept) == len(places) and run.info["status"] in ("FINISHED", "FAILED"):
-        failed = sum(result.error is not None for result in kept)
-        more = f"; {failed} failed queries are asked again with --failed" if failed else ""
+        failed = sum(map(_failed, kept))
+        more = f"; {failed} that failed are asked again with --failed" if failed else ""
         raise UsageError(Fault(str(folder), f"all {len(kept)} queries are answered{more}"))
     with signals_raise():
         loaded = load_recorded(folder / spool.CONFIG_FILE)
@@ -81,6 +82,12 @@ def resume(
             return complete(session, tracker, progress)
         finally:
             asyncio.run(backend.close())
+
+
+def _failed(result: QueryResult) -> bool:
+    return result.error is not None or (
+        result.answer is not None and result.answer.error is not None
+    )
 
 
 def _tracker(info: Mapping[str, Any], tracking_uri: str | None) -> Tracker | None:

@@ -334,6 +334,26 @@ def test_one_answer_is_enough_to_go_on() -> None:
     assert len(collect(Fake(mostly), 40, concurrency=1, retries=0, stop_after=5)) == 40
 
 
+def test_an_answer_that_comes_after_the_end_does_not_undo_it() -> None:
+    """Two in flight: one fails three times and ends the run, then the other's answer comes."""
+    ended = asyncio.Event()
+
+    async def one_is_slow(query_id: str) -> SearchResponse:
+        if query_id == "q0":
+            await ended.wait()
+            return SearchResponse((HIT,))
+        if query_id == "q3":
+            ended.set()
+        return await down(query_id)
+
+    backend = Fake(one_is_slow)
+    found: list[QueryResult] = []
+    with pytest.raises(BackendError, match="the first 3 queries all failed"):
+        _fan(backend, 30, found, concurrency=2, stop_after=3)
+    assert sorted(backend.asked) == ["q0", "q1", "q2", "q3"]
+    assert len(found) == 4  # the late answer is kept all the same
+
+
 # --- the pace ---------------------------------------------------------------------------------
 
 
@@ -355,8 +375,10 @@ def test_attempts_keep_a_pace() -> None:
 class Batches(Fake):
     """A system of batches; ``many`` gives the answers of one call."""
 
-    def __init__(self, many: Callable[[list[str]], Any], size: int = 4) -> None:
-        super().__init__(answer)
+    def __init__(
+        self, many: Callable[[list[str]], Any], size: int = 4, singly: Search = answer
+    ) -> None:
+        super().__init__(singly)
         self.many = many
         self.size = size
         self.calls: list[list[str]] = []
@@ -399,3 +421,16 @@ def test_a_batch_that_fails_as_a_whole_is_asked_singly() -> None:
     found = collect(backend, 5, concurrency=1)
     assert sorted(backend.asked) == [f"q{n}" for n in range(5)]
     assert all(result.error is None for result in found.values())
+
+
+def test_a_system_that_dies_within_a_batch_is_not_asked_for_the_rest_of_it() -> None:
+    def crash(_: list[str]) -> Any:
+        raise BackendError("crashed")
+
+    backend = Batches(crash, size=10, singly=down)
+    found: list[QueryResult] = []
+    with pytest.raises(BackendError, match="the first 3 queries all failed"):
+        _fan(backend, 30, found, concurrency=1, stop_after=3)
+    # One call for ten, then three of them singly; seven more and twenty others are not asked.
+    assert (len(backend.calls), backend.asked) == (1, ["q0", "q1", "q2"])
+    assert len(found) == 3
