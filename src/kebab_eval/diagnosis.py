@@ -15,7 +15,7 @@ from typing import Any, Literal
 from kebab_eval.metrics.ranktable import normalise_id
 from kebab_eval.metrics.slices import slice_values
 from kebab_eval.records import Candidate, EvalRun, GoldenQuery, Level, QueryResult
-from kebab_eval.weak_slices import Cause, find_misses
+from kebab_eval.weak_slices import Cause, cause_of, document_languages
 
 DIAGNOSIS_SCHEMA = "kebab_eval.diagnosis.v1"
 
@@ -64,7 +64,8 @@ class Lost:
         channel_ranks: its rank in each channel that had it.
         fused_rank: its rank after the fusion, before k and gate; None where it has none, or where
             the system's fusion is not known.
-        cause: why, in the words of the weak-slice report; None where the primary metric is full.
+        cause: why, in the words of the weak-slice report.
+        document_rank: rank of the first hit of an expected document: what was missed is the chunk.
     """
 
     query_id: str
@@ -75,6 +76,7 @@ class Lost:
     channel_ranks: Mapping[str, int]
     fused_rank: int | None
     cause: Cause | None = None
+    document_rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,11 @@ class Diagnosis:
         order = list(STAGES)
         return dict(sorted(found.items(), key=lambda one: (-len(one[1]), order.index(one[0]))))
 
+    @property
+    def found_document(self) -> int:
+        """How many missed queries found another chunk of an expected document."""
+        return sum(lost.document_rank is not None for lost in self.lost)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "schema_version": DIAGNOSIS_SCHEMA,
@@ -117,6 +124,7 @@ class Diagnosis:
             "name": self.name,
             "answerable": self.answerable,
             "missed": len(self.lost),
+            "found_the_document": self.found_document,
             "stages": {stage: len(lost) for stage, lost in self.by_stage.items()},
             "causes": dict(Counter(lost.cause for lost in self.lost if lost.cause)),
             "levers": [
@@ -137,6 +145,7 @@ class Diagnosis:
                     "channel_ranks": dict(lost.channel_ranks),
                     "fused_rank": lost.fused_rank,
                     "cause": lost.cause,
+                    "document_rank": lost.document_rank,
                 }
                 for lost in self.lost
             ],
@@ -150,19 +159,21 @@ def diagnose(run: EvalRun) -> Diagnosis:
         run: its results with their candidates, where the record has them.
     """
     results = {result.query_id: result for result in run.results}
-    causes = {miss.query_id: miss.cause for miss in find_misses(run)}
+    languages = document_languages(run)
+    least = run.golden.min_relevance
     lost: list[Lost] = []
     slices: dict[tuple[str, str], list[int]] = {}
     answerable = 0
     for query in run.golden.queries:
         result = results.get(query.query_id)
-        wanted = relevant_items(query, run.golden.min_relevance)
-        if result is None or not wanted[1]:
+        if result is None or not relevant_items(query, least)[1]:
             continue
         answerable += 1
-        found = lost_at(query, result, run.config, run.golden.min_relevance)
+        found = lost_at(query, result, run.config, least)
         if found is not None:
-            lost.append(replace(found, cause=causes.get(query.query_id)))
+            cause = cause_of(query, result, found.level, least, languages)
+            document = _document_rank(query, result, least) if found.level == "chunk" else None
+            lost.append(replace(found, cause=cause, document_rank=document))
         for field, value in slice_values(query).items():
             if field != "group":
                 counts = slices.setdefault((field, value), [0, 0])
@@ -176,6 +187,12 @@ def diagnose(run: EvalRun) -> Diagnosis:
         wins=tuple(_wins(lost, run.config)),
         slices={key: (missed, of) for key, (missed, of) in sorted(slices.items())},
     )
+
+
+def _document_rank(query: GoldenQuery, result: QueryResult, least: float) -> int | None:
+    grades = query.judgments.at("doc").items()
+    wanted = {normalise_id(item) for item, grade in grades if grade >= least}
+    return next((hit.rank for hit in result.hits if normalise_id(hit.doc_id) in wanted), None)
 
 
 def relevant_items(query: GoldenQuery, least: float) -> tuple[Level, frozenset[str]]:

@@ -71,7 +71,7 @@ class GateVerdict:
     """The verdict over all rules.
 
     Args:
-        candidate, baseline: the runs' names and ids, for people; no baseline where none was given.
+        candidate, baseline: the runs' ids and names, for people; no baseline where none was given.
         not_comparable: why the two runs must not be compared; empty when they may.
         notes: what differs between the runs and was allowed.
         counts: rules by verdict.

@@ -13,10 +13,13 @@ from kebab_eval.records import EvalRun, GoldenQuery, Level, QueryResult
 
 WEAK_BELOW = 0.70
 
-Cause = Literal["failed", "ocr", "crosslingual", "mixed text", "candidate recall", "ranked low"]
+Cause = Literal[
+    "failed", "ocr", "crosslingual", "mixed text", "candidate recall", "ranked out", "ranked low"
+]
 CAUSES: Mapping[Cause, str] = {
     "failed": "the search call failed, so that the query scores 0",
-    "candidate recall": "nothing relevant came back, and no other cause shows",
+    "candidate recall": "nothing relevant was among the candidates, as far as they are recorded",
+    "ranked out": "something relevant was among the candidates and was ranked behind the hits",
     "crosslingual": "nothing relevant came back; the expected documents are in the other language",
     "mixed text": "nothing relevant came back; the query mixes Korean with English or hanja",
     "ocr": "nothing relevant came back; the query is about text that was read by OCR",
@@ -78,7 +81,7 @@ def find_misses(run: EvalRun) -> list[Miss]:
         if result is None or score is None or score >= 1:
             continue
         rank = _first_rank(query, result, level, run.golden.min_relevance)
-        cause = _cause(query, result, rank, run.golden.min_relevance, languages)
+        cause = cause_of(query, result, level, run.golden.min_relevance, languages)
         misses.append(Miss(query.query_id, query.query, score, cause, rank))
     return misses
 
@@ -148,24 +151,37 @@ def _relevant(query: GoldenQuery, level: Level, least: float) -> set[str]:
     return {normalise_id(item) for item, grade in grades.items() if grade >= least}
 
 
-def _cause(
+def cause_of(
     query: GoldenQuery,
     result: QueryResult,
-    rank: int | None,
-    threshold: float,
+    level: Level,
+    least: float,
     languages: Mapping[str, str],
 ) -> Cause:
+    """Return the one cause of a query that is not answered in full.
+
+    Args:
+        level: what has to come back, a chunk or a document.
+        least: the grade from which an item is relevant.
+        languages: document id -> language, by :func:`document_languages`.
+    """
     if result.error is not None:
         return "failed"
-    if rank is not None:
+    if _first_rank(query, result, level, least) is not None:
         return "ranked low"
     if query.ocr_derived:
         return "ocr"
     asked = query.language or _language(query.query, least=1)
-    expected = {languages.get(name) for name in _relevant(query, "doc", threshold)} - {None}
+    expected = {languages.get(name) for name in _relevant(query, "doc", least)} - {None}
     if asked in ("ko", "en") and expected == {"en" if asked == "ko" else "ko"}:
         return "crosslingual"
     hanja = _HANJA.search(query.query) and (asked in ("ko", "mixed", None))
     if asked == "mixed" or hanja:
         return "mixed text"
-    return "candidate recall"
+    wanted = _relevant(query, level, least)
+    among = any(
+        normalise_id(one.chunk_id if level == "chunk" else one.doc_id) in wanted
+        for ranking in result.candidates.values()
+        for one in ranking
+    )
+    return "ranked out" if among else "candidate recall"

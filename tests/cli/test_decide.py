@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -254,6 +256,33 @@ def test_a_store_that_is_gone_costs_a_warning(program: Program, project: Path) -
     assert done.returncode == 0
     assert done.stderr.startswith("warning: the MLflow run could not be tagged: sqlite:///mlruns/")
     assert len(list((project / "baselines").iterdir())) == 2
+
+
+def test_the_verdict_is_kept_with_the_candidates_run(program: Program, project: Path) -> None:
+    runs = []
+    for config in (HYBRID, LEXICAL):
+        runs.append(json.loads(program("track", "--config", config, "--json").stdout))
+    artifacts = project / "mlruns" / "artifacts" / runs[1]["run_id"] / "artifacts"
+    rule = ("--rule", "ndcg_at_10_doc >= 1")
+
+    assert _gate(program, *rule, "--no-log").returncode == 1
+    assert not (artifacts / "gate").exists()
+
+    assert _gate(program, *rule).returncode == 1
+    folder = artifacts / "gate" / Path(runs[0]["record_dir"]).name
+    assert {path.name for path in folder.iterdir()} == {"gate.json", "gate.md"}
+    assert json.loads((folder / "gate.json").read_text())["verdict"] == "fail"
+    with closing(sqlite3.connect(project / "mlruns" / "mlflow.db")) as database:
+        tags = database.execute(
+            "SELECT run_uuid, value FROM tags WHERE key = 'kebab_eval.gate'"
+        ).fetchall()
+    assert tags == [(runs[1]["run_id"], "fail")]
+
+    # A tracker that is gone costs a warning, not the verdict.
+    (project / "mlruns" / "mlflow.db").unlink()
+    done = _gate(program, *rule)
+    assert done.returncode == 1
+    assert done.stderr.startswith("warning: the verdict is not in MLflow: sqlite:///mlruns/")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -101,8 +102,6 @@ def run() -> EvalRun:
         result("w", "w", hits="w"),
         result("a", "b"),
     ]
-    from dataclasses import replace
-
     results = tuple(
         replace(answer, query_id=query.query_id, metrics={"ndcg_at_10_doc": 0.0})
         for query, answer in zip(queries, answers, strict=True)
@@ -125,6 +124,23 @@ def test_a_run_by_stage_slice_and_lever() -> None:
     assert found.wins[0].lever == "search.k"
 
 
+def test_each_missed_query_has_one_cause_and_says_if_its_document_came_back() -> None:
+    """What is missed here is a chunk; another chunk of its document is among q1's hits."""
+    whole = run()
+    other = Hit(2, "w#2", "w", 1.0, "rrf")
+    first = replace(whole.results[0], hits=(whole.results[0].hits[0], other))
+    found = diagnose(replace(whole, results=(first, *whole.results[1:])))
+    assert [(one.query_id, one.cause, one.document_rank) for one in found.lost] == [
+        ("q1", "ranked out", 2), ("q2", "ranked out", None), ("q3", "candidate recall", None)
+    ]  # fmt: skip
+    assert found.to_json()["causes"] == {"ranked out": 2, "candidate recall": 1}
+    assert found.to_json()["found_the_document"] == 1
+    for form in ("text", "md"):
+        said = render_diagnosis(found, form)
+        assert "nothing relevant; 1 of them found the document, but not the passage" in said
+        assert said.index("ranked out") < said.index("candidate recall")
+
+
 def test_the_forms_say_the_same() -> None:
     found = diagnose(run())
     text = render_diagnosis(found, "text")
@@ -136,8 +152,6 @@ def test_the_forms_say_the_same() -> None:
 
 
 def test_hostile_texts_stay_in_their_place() -> None:
-    from dataclasses import replace
-
     bad = run()
     queries = (replace(bad.golden.queries[0], query="<b>\n\x1b[31m|x"), *bad.golden.queries[1:])
     found = diagnose(replace(bad, golden=replace(bad.golden, queries=queries)))

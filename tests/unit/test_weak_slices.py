@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kebab_eval.records import EvalRun, GoldenQuery, Judgments
+from kebab_eval.records import Candidate, EvalRun, GoldenQuery, Judgments
 from kebab_eval.weak_slices import document_languages, find_misses, find_weak_slices
 
 JudgedRun = Callable[..., EvalRun]
@@ -65,6 +65,20 @@ def test_each_miss_has_one_cause(
     run = run_of(judged_run, [asked, other], q=found, other=["en1#a", "ko1#a"])
     (miss,) = find_misses(run)
     assert (miss.query_id, miss.cause) == ("q", cause)
+
+
+def test_what_was_among_the_candidates_was_ranked_out(judged_run: JudgedRun) -> None:
+    run = run_of(judged_run, [query("q", "how", "en1", language="en")], q=["en2#a"])
+    (result,) = run.results
+
+    def cause(*found: str) -> str:
+        channel = tuple(Candidate(f"{doc}#a", doc, 1.0) for doc in found)
+        held = replace(run, results=(replace(result, candidates={"lexical": channel}),))
+        (miss,) = find_misses(held)
+        return miss.cause
+
+    assert cause("en2", "en1") == "ranked out"
+    assert cause("en2", "en3") == "candidate recall"
 
 
 def test_weak_slices_are_sorted_from_the_lowest(judged_run: JudgedRun) -> None:

@@ -88,10 +88,16 @@ def compare(
     newest of that name), latest, latest~1, baseline, or the folder of a local record.
     docs/compare.md says how to read the answer.
     """
-    from kebab_eval.cli.output import check_output, print_json, write_text
+    from kebab_eval.cli.output import check_output, log_or_warn, print_json, write_text
     from kebab_eval.errors import NotComparableError
     from kebab_eval.reports.compare import render_comparison
-    from kebab_eval.workflows.compare import Request, compare_pair, find_pair, refusal
+    from kebab_eval.workflows.compare import (
+        Request,
+        compare_pair,
+        find_pair,
+        log_comparison,
+        refusal,
+    )
 
     if output is not None:
         check_output(output, _ENDINGS)
@@ -111,7 +117,7 @@ def compare(
         print_comparison_of(found)
     else:
         click.echo(render_comparison(found, form, pair.ui_url), nl=False)
-    logged = None if no_log else _log(pair, found)
+    logged = None if no_log else log_or_warn("the report", lambda: log_comparison(pair, found))
     if form == "text" and output is None:
         _print_links(pair, logged)
 
@@ -127,19 +133,6 @@ def print_comparison_of(comparison: Comparison) -> None:
     print_comparison(comparison, Console(highlight=False, width=_PIPED_WIDTH if piped else None))
 
 
-def _log(pair: Pair, comparison: Comparison) -> str | None:
-    """Log the report; a tracker that fails costs a warning, the answer is there already."""
-    from kebab_eval.errors import TrackerError
-    from kebab_eval.reports.texts import one_line
-    from kebab_eval.workflows.compare import log_comparison
-
-    try:
-        return log_comparison(pair, comparison)
-    except TrackerError as reason:
-        click.echo(f"warning: the report is not in MLflow: {one_line(str(reason))}", err=True)
-        return None
-
-
 def _print_links(pair: Pair, logged: str | None) -> None:
     if pair.ui_url is None and logged is None:
         return
@@ -148,5 +141,5 @@ def _print_links(pair: Pair, logged: str | None) -> None:
         click.echo(f"compare  {pair.ui_url}")
     if logged is not None:
         click.echo(f"report   {logged}/comparison.html of {pair.candidate.name}'s MLflow run")
-    if pair.store is not None and pair.store.database is not None:
+    if pair.after is not None and pair.after.store.database is not None:
         click.echo("         'kebab-eval ui' starts the page these links open")

@@ -77,6 +77,9 @@ Exit codes:
     is_flag=True,
     help="Also print annotations, and append to $GITHUB_STEP_SUMMARY when it is set.",
 )
+@click.option(
+    "--no-log", is_flag=True, help="Do not add the verdict to the candidate's MLflow run."
+)
 @json_option
 @tracking_uri_option
 @debug_option
@@ -87,12 +90,12 @@ def gate(as_json: bool, form: str, **options: Any) -> int:
     name, latest, baseline, baseline:LABEL, a record folder, or the .json of a frozen baseline.
     docs/gate.md has the grammar of rules.
     """
-    from kebab_eval.cli.output import write_text
+    from kebab_eval.cli.output import log_or_warn, write_text
     from kebab_eval.reports.gate import render_gate
-    from kebab_eval.workflows.gate import GateRequest, run_gate
+    from kebab_eval.workflows.gate import GateRequest, log_verdict, run_gate
 
     files = _files(options["output"], options["junit"])
-    verdict = run_gate(
+    judged = run_gate(
         GateRequest(
             candidate=options["candidate"],
             baseline=options["baseline"],
@@ -104,12 +107,15 @@ def gate(as_json: bool, form: str, **options: Any) -> int:
             tracking_uri=options["tracking_uri"],
         )
     )
+    verdict = judged.verdict
     for path, kind in files.items():
         write_text(path, render_gate(verdict, kind))
     form = "json" if as_json else form
     click.echo(render_gate(verdict, form), nl=False)
     if options["github"]:
         _tell_github(verdict, form)
+    if not options["no_log"]:
+        log_or_warn("the verdict", lambda: log_verdict(judged))
     return verdict.exit_code
 
 

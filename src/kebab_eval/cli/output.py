@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,3 +66,21 @@ def write_text(path: Path, text: str) -> None:
     except OSError as reason:
         temporary.unlink(missing_ok=True)
         raise RecordError(f"{path}: cannot be written: {reason.strerror}") from reason
+
+
+def log_or_warn(what: str, log: Callable[[], str | None]) -> str | None:
+    """Log something to MLflow; a tracker that fails costs a warning, the answer is there already.
+
+    Args:
+        log: returns the artifact folder, None where there was nothing to log to.
+    """
+    import click
+
+    from kebab_eval.errors import TrackerError
+    from kebab_eval.reports.texts import one_line
+
+    try:
+        return log()
+    except TrackerError as reason:
+        click.echo(f"warning: {what} is not in MLflow: {one_line(str(reason))}", err=True)
+        return None

@@ -147,7 +147,7 @@ def _weak(run: EvalRun) -> list[str]:
     lines += [*table(header, rows), ""]
     lines += ["What the causes mean:", ""]
     lines += [f"- **{cause}**: {CAUSES[cause]}." for cause in causes]
-    lines += ["", *_said_of(weak), *_queries(causes), *_limits()]
+    lines += ["", *_said_of(weak), *_queries(causes), *_limits(run)]
     return lines
 
 
@@ -181,13 +181,17 @@ def _queries(causes: Mapping[Cause, Sequence[Miss]]) -> list[str]:
     return [*lines, ""]
 
 
-def _limits() -> list[str]:
-    return [
-        "The causes follow from hits and judgments alone. Whether an item was among the candidates "
-        "and was ranked out cannot be told from them, nor the language of a document that never "
-        "came back: such misses stand under candidate recall.",
-        "",
-    ]
+def _limits(run: EvalRun) -> list[str]:
+    said = (
+        "The language of a document is read from what came back of it anywhere in the run; of one "
+        "that never came back it is not known."
+    )
+    if not any(result.candidates for result in run.results):
+        said += (
+            " The system shows no candidates: what was among them and ranked out stands under "
+            "candidate recall."
+        )
+    return [said, ""]
 
 
 def _system(run: EvalRun) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from kebab_eval.diagnosis import LEVERS, STAGES, Diagnosis, Lost
 from kebab_eval.reports.markdown import code, escape, table
 from kebab_eval.reports.texts import one_line
-from kebab_eval.weak_slices import CAUSES
+from kebab_eval.weak_slices import CAUSES, Cause
 
 _SHOWN = 10
 
@@ -30,7 +30,10 @@ def _headline(diagnosis: Diagnosis) -> str:
     missed = len(diagnosis.lost)
     if not missed:
         return f"all {diagnosis.answerable} answerable queries found something relevant"
-    return f"{missed} of {diagnosis.answerable} answerable queries found nothing relevant"
+    said = f"{missed} of {diagnosis.answerable} answerable queries found nothing relevant"
+    if diagnosis.found_document:
+        said += f"; {diagnosis.found_document} of them found the document, but not the passage"
+    return said
 
 
 def _text(diagnosis: Diagnosis) -> Iterator[str]:
@@ -47,12 +50,10 @@ def _text(diagnosis: Diagnosis) -> Iterator[str]:
         yield "could win, at most"
         for win in diagnosis.wins:
             yield f"  {len(win.queries):>4}  {win.lever}: {win.change}"
-    causes = Counter(lost.cause for lost in diagnosis.lost if lost.cause)
-    if causes:
-        yield ""
-        yield "causes"
-        for cause, count in causes.most_common():
-            yield f"  {count:>4}  {cause:<16} {CAUSES[cause]}"
+    yield ""
+    yield "causes"
+    for cause, count in _causes(diagnosis):
+        yield f"  {count:>4}  {cause:<16} {CAUSES[cause]}"
     if diagnosis.slices:
         yield ""
         yield "missed by slice"
@@ -66,6 +67,14 @@ def _text(diagnosis: Diagnosis) -> Iterator[str]:
             yield "  " + one_line(f"{stage:<13} {one.query_id}  {_where(one)}  {one.query}")
         if len(lost) > _SHOWN:
             yield f"  {stage:<13} and {len(lost) - _SHOWN} more; --format json shows all"
+
+
+def _causes(diagnosis: Diagnosis) -> list[tuple[Cause, int]]:
+    """Return each cause with its queries, the most frequent first."""
+    counts = Counter(lost.cause for lost in diagnosis.lost)
+    order = list(CAUSES)
+    found = [(cause, counts[cause]) for cause in order if counts[cause]]
+    return sorted(found, key=lambda one: -one[1])
 
 
 def _where(lost: Lost) -> str:
@@ -95,6 +104,11 @@ def _markdown(diagnosis: Diagnosis) -> Iterator[str]:
         rows = [[str(len(win.queries)), win.lever, escape(win.change)] for win in diagnosis.wins]
         yield from table(["queries", "lever", "change"], rows)
         yield ""
+    yield "## Causes"
+    yield ""
+    causes = [[str(count), cause, CAUSES[cause]] for cause, count in _causes(diagnosis)]
+    yield from table(["queries", "cause", ""], causes)
+    yield ""
     rows = [
         [escape(field), escape(value), str(missed), str(of)]
         for (field, value), (missed, of) in diagnosis.slices.items()

@@ -14,6 +14,7 @@ from kebab_eval.metrics import default_registry
 
 TAG_RECORD = "kebab_eval.record_id"
 TAG_GOLDEN = "kebab_eval.golden_digest"
+TAG_GATE = "kebab_eval.gate"
 TAG_BASELINE, TAG_FROZEN_AT = "kebab_eval.baseline", "kebab_eval.baseline_frozen_at"
 MAX_KEY, MAX_PARAM, MAX_TAG = 250, 6000, 8000
 

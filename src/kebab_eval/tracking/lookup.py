@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kebab_eval.errors import Fault, UsageError
+from kebab_eval.records import EvalRun
 from kebab_eval.tracking.keys import TAG_BASELINE, TAG_FROZEN_AT, TAG_RECORD
-from kebab_eval.tracking.spool import MIN_PREFIX, RUN_FILE, baseline_label
-from kebab_eval.tracking.store import Store
+from kebab_eval.tracking.spool import MIN_PREFIX, RUN_FILE, baseline_label, is_tracked
+from kebab_eval.tracking.store import Store, resolve_store
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
 
 _SEARCHED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """An evaluation's MLflow run, and the store that it is in."""
+
+    store: Store
+    run_id: str
+    experiment_id: str
+
+
+def find_logged(run: EvalRun, tracking_uri: str | None = None) -> Logged | None:
+    """Return the MLflow run that a record names, None where it was not tracked.
+
+    Args:
+        tracking_uri: goes before what the record says, which holds no credentials.
+    """
+    if not is_tracked(run.info):
+        return None
+    mlflow = run.info["mlflow"]
+    store = resolve_store(tracking_uri, str(mlflow["tracking_uri"]))
+    return Logged(store, str(mlflow["run_id"]), str(mlflow["experiment_id"]))
 
 
 def download_record(store: Store, reference: str, target: Path) -> Path | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ from kebab_eval.records import EvalRun
 from kebab_eval.reports.compare import comparison_files
 from kebab_eval.tracking import keys
 from kebab_eval.tracking.attach import attach_files
-from kebab_eval.tracking.store import Store, resolve_store
+from kebab_eval.tracking.lookup import Logged, find_logged
 from kebab_eval.workflows.lookup import find_run
 
 
@@ -30,22 +29,21 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The two runs, and the store that the candidate's MLflow run is in, if it has one."""
+    """The two runs, and their MLflow runs where they have one."""
 
     baseline: EvalRun
     candidate: EvalRun
-    store: Store | None
+    before: Logged | None
+    after: Logged | None
 
     @property
     def ui_url(self) -> str | None:
         """The page that shows both runs side by side; None where one of them is elsewhere."""
-        old, new = (_mlflow(run) for run in (self.baseline, self.candidate))
-        if self.store is None or not old or old.get("tracking_uri") != new.get("tracking_uri"):
+        old, new = self.before, self.after
+        if old is None or new is None or old.store.shown != new.store.shown:
             return None
         return keys.compare_url(
-            self.store.ui_url,
-            [str(old["experiment_id"]), str(new["experiment_id"])],
-            [str(old["run_id"]), str(new["run_id"])],
+            new.store.ui_url, [old.experiment_id, new.experiment_id], [old.run_id, new.run_id]
         )
 
 
@@ -58,9 +56,8 @@ def find_pair(request: Request) -> Pair:
     """
     baseline = find_run(request.baseline, request.tracking_uri)
     candidate = find_run(request.candidate, request.tracking_uri)
-    recorded = _mlflow(candidate).get("tracking_uri")
-    store = resolve_store(request.tracking_uri, str(recorded)) if recorded else None
-    return Pair(baseline, candidate, store)
+    before, after = (find_logged(run, request.tracking_uri) for run in (baseline, candidate))
+    return Pair(baseline, candidate, before, after)
 
 
 def compare_pair(pair: Pair, request: Request) -> Comparison:
@@ -99,14 +96,9 @@ def log_comparison(pair: Pair, comparison: Comparison) -> str | None:
     Raises:
         TrackerError: the store does not answer or does not hold the run.
     """
-    if pair.store is None:
+    if pair.after is None:
         return None
     folder = f"compare/{comparison.baseline.run_id}"
-    run_id = str(_mlflow(pair.candidate)["run_id"])
-    attach_files(pair.store, run_id, folder, comparison_files(comparison, pair.ui_url))
+    files = comparison_files(comparison, pair.ui_url)
+    attach_files(pair.after.store, pair.after.run_id, folder, files)
     return folder
-
-
-def _mlflow(run: EvalRun) -> Mapping[str, Any]:
-    found = run.info.get("mlflow")
-    return found if isinstance(found, Mapping) else {}

@@ -13,9 +13,9 @@ from kebab_eval.reports.baseline import render_baseline
 from kebab_eval.tracking import spool
 from kebab_eval.tracking.frozen import BASELINES, write_new
 from kebab_eval.tracking.keys import TAG_BASELINE, TAG_FROZEN_AT
-from kebab_eval.tracking.store import resolve_store
+from kebab_eval.tracking.lookup import find_logged
 from kebab_eval.tracking.tags import tag_run
-from kebab_eval.workflows.lookup import locate_run
+from kebab_eval.workflows.lookup import locate_run, with_candidates
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,8 @@ def freeze_run(
         version or version_of(run.golden), label or DEFAULT_LABEL, at.replace("+00:00", "Z")
     )
     paths = [folder / f"{frozen.stem}{ending}" for ending in (".json", ".md")]
-    write_new(dict(zip(paths, (freeze(run, frozen), render_baseline(run, frozen)), strict=True)))
+    report = render_baseline(with_candidates(run, found.folder), frozen)
+    write_new(dict(zip(paths, (freeze(run, frozen), report), strict=True)))
     warnings = []
     if run.info["status"] != "FINISHED":
         failed = run.aggregate["failed_queries"]
@@ -88,14 +89,10 @@ def freeze_run(
 
 
 def _tag(run: EvalRun, frozen: Frozen, tracking_uri: str | None) -> bool:
-    """Tag the MLflow run if there is one.
-
-    The record holds its store without credentials; the option and the environment go first.
-    """
-    mlflow = run.info.get("mlflow")
-    if not isinstance(mlflow, dict) or not mlflow.get("run_id"):
+    """Tag the MLflow run if there is one."""
+    logged = find_logged(run, tracking_uri)
+    if logged is None:
         return False
-    store = resolve_store(tracking_uri, mlflow.get("tracking_uri"))
     tags = {TAG_BASELINE: frozen.label, TAG_FROZEN_AT: frozen.frozen_at}
-    tag_run(store, str(mlflow["run_id"]), tags)
+    tag_run(logged.store, logged.run_id, tags)
     return True

@@ -18,6 +18,12 @@ from kebab_eval.gate_rules import (
     parse_options,
     with_defaults,
 )
+from kebab_eval.records import EvalRun
+from kebab_eval.reports.gate import render_gate
+from kebab_eval.tracking.attach import attach_files
+from kebab_eval.tracking.keys import TAG_GATE
+from kebab_eval.tracking.lookup import Logged, find_logged
+from kebab_eval.tracking.tags import tag_run
 from kebab_eval.workflows.lookup import find_run
 
 
@@ -35,7 +41,15 @@ class GateRequest:
     tracking_uri: str | None = None
 
 
-def run_gate(request: GateRequest) -> GateVerdict:
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A verdict, and the MLflow run of its candidate, if that has one."""
+
+    verdict: GateVerdict
+    logged: Logged | None
+
+
+def run_gate(request: GateRequest) -> Judged:
     """Judge a candidate by rules.
 
     Runs that are not comparable leave the rules that need the baseline undecided; the others are
@@ -49,6 +63,31 @@ def run_gate(request: GateRequest) -> GateVerdict:
     candidate = find_run(request.candidate, request.tracking_uri)
     rules = with_defaults(rules or [customary(candidate.golden)], request.on_fail, request.require)
     check_scopes(rules, candidate.golden)
+    logged = find_logged(candidate, request.tracking_uri)
+    return Judged(_verdict(request, rules, candidate), logged)
+
+
+def log_verdict(judged: Judged) -> str | None:
+    """Log a verdict to the candidate's MLflow run: a tag that runs are filtered by, and its report.
+
+    Returns:
+        The artifact folder, None where the candidate has no MLflow run.
+
+    Raises:
+        TrackerError: the store does not answer or does not hold the run.
+    """
+    verdict, logged = judged.verdict, judged.logged
+    if logged is None:
+        return None
+    baseline = "no-baseline" if verdict.baseline is None else verdict.baseline[0]
+    folder = f"gate/{baseline}"
+    files = {f"gate.{form}": render_gate(verdict, form) for form in ("md", "json")}
+    attach_files(logged.store, logged.run_id, folder, files)
+    tag_run(logged.store, logged.run_id, {TAG_GATE: verdict.outcome})
+    return folder
+
+
+def _verdict(request: GateRequest, rules: list[Rule], candidate: EvalRun) -> GateVerdict:
     if request.baseline is None:
         needing = [rule for rule in rules if rule.relative]
         if needing:
