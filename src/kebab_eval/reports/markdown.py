@@ -71,12 +71,18 @@ def _head(run: EvalRun, summary: Summary) -> list[str]:
     if primary.ci95:
         said += f" (95 % interval {interval(primary)})"
     lines += [f"{said} over {primary.n} scored queries.", ""]
+    if summary.missed:
+        lines += [f"{_sentence(summary.missed)}.", ""]
     lever = run.info.get("lever")
     if lever:
         lines += [f"Lever: {code(lever['key'])} = {code(version_text(lever['value']))}.", ""]
     if summary.status != "FINISHED":
         lines += [f"**This run ended {summary.status}**; its numbers cover what was answered.", ""]
     return lines
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _metrics(summary: Summary) -> list[str]:
@@ -126,9 +132,9 @@ def _slices(summary: Summary, *, groups: bool) -> list[str]:
     for field, cells in summary.slices:
         if field == "group" and not groups:
             continue
-        rows = [[escape(value), str(n), number(score)] for value, n, score in cells]
+        rows = [[escape(row.value), str(row.n), *map(number, row.scores)] for row in cells]
         lines += [f"## By {escape(field)}", ""]
-        lines += [*table([escape(field), "n", summary.primary.name], rows), ""]
+        lines += [*table([escape(field), "n", *summary.slice_columns], rows), ""]
     return lines
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kebab_eval.diagnosis import relevant_items
 from kebab_eval.metrics.answers import ANSWER_METRICS
 from kebab_eval.metrics.slices import slice_values
 from kebab_eval.records import LEVELS, EvalRun, GoldenQuery, Level, QueryResult
@@ -26,6 +27,7 @@ _GRID = (
 # kebab's definition, which its users know: the documents among the first k hits, where the other
 # document metrics look at the first k documents.
 _RECALL_OF_HITS = "recall of k hits"
+_SLICED = ("hit_at_5_chunk", "hit_at_5_doc", "recall_at_10_doc")
 _SINGLES = (("mrr_at_10", "MRR@10"), ("map", "MAP"), ("judged_at_10", "judged@10"))
 
 
@@ -47,6 +49,15 @@ class Row:
     level: Level
     values: tuple[float | None, ...]
     n: int
+
+
+@dataclass(frozen=True, slots=True)
+class SliceRow:
+    """One value of a slice: how many queries the primary metric scores, and the mean of each."""
+
+    value: str
+    n: int
+    scores: tuple[float | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +99,10 @@ class Summary:
     grid: tuple[Row, ...]
     singles: tuple[tuple[str, Measure, Measure], ...]
     """label, chunk level, document level."""
-    slices: tuple[tuple[str, tuple[tuple[str, int, float | None], ...]], ...]
-    """field, then (value, queries scored, primary metric) for each value."""
+    slice_columns: tuple[str, ...]
+    """The metrics of the slices, the primary one first."""
+    slices: tuple[tuple[str, tuple[SliceRow, ...]], ...]
+    """field, then a row for each of its values."""
     latency_ms: Mapping[str, float | None]
     no_answer: tuple[int, int]
     """How many of the queries that nothing answers came back empty, and how many there are."""
@@ -100,6 +113,8 @@ class Summary:
     failed: int
     total: int
     lines: tuple[QueryLine, ...]
+    missed: str = ""
+    """How many queries found nothing relevant, and where they were lost; empty where none could."""
     answers: str = ""
     """What became of the answers, in one line; empty for a run without."""
     versions: tuple[VersionTable, ...] = ()
@@ -132,6 +147,7 @@ def summarise(run: EvalRun) -> Summary:
         for query in run.golden.queries
         if query.query_id in results
     )
+    columns = _slice_columns(measures, primary)
     return Summary(
         name=run.name,
         status=str(run.info["status"]),
@@ -143,7 +159,8 @@ def summarise(run: EvalRun) -> Summary:
             (label, _get(measures, f"{name}_chunk"), _get(measures, f"{name}_doc"))
             for name, label in _SINGLES
         ),
-        slices=tuple(_slices(aggregate["slices"], primary, lines)),
+        slice_columns=columns,
+        slices=tuple(_slices(aggregate["slices"], columns, lines)),
         latency_ms=aggregate["latency_ms"],
         no_answer=_empty(line for line in lines if line.golden.should_refuse),
         answerable_empty=_empty(line for line in lines if not line.golden.should_refuse),
@@ -151,6 +168,7 @@ def summarise(run: EvalRun) -> Summary:
         failed=aggregate["failed_queries"],
         total=aggregate["total_queries"],
         lines=lines,
+        missed=_missed(aggregate.get("miss_stages") or {}, lines, run.golden.min_relevance),
         answers=_answers(aggregate, measures, lines),
         versions=version_tables(run),
     )
@@ -253,11 +271,17 @@ def _grid(measures: Mapping[str, Measure], cutoffs: tuple[int, ...]) -> list[Row
     return rows
 
 
+def _slice_columns(measures: Mapping[str, Measure], primary: str) -> tuple[str, ...]:
+    """Return the metrics of the slice table: the primary one, then those that score any query."""
+    scored = [name for name in _SLICED if _get(measures, name).value is not None]
+    return tuple(dict.fromkeys([primary, *scored]))
+
+
 def _slices(
     slices: Mapping[str, Mapping[str, Mapping[str, Any]]],
-    primary: str,
+    columns: Sequence[str],
     lines: tuple[QueryLine, ...],
-) -> list[tuple[str, tuple[tuple[str, int, float | None], ...]]]:
+) -> list[tuple[str, tuple[SliceRow, ...]]]:
     """The n shown beside a mean is how many queries it is the mean of, not how many there are."""
     scored = Counter(
         pair
@@ -269,14 +293,24 @@ def _slices(
         (
             field,
             tuple(
-                sorted(
-                    (value, scored[field, value], cell[primary]) for value, cell in cells.items()
-                )
+                SliceRow(value, scored[field, value], tuple(cell.get(name) for name in columns))
+                for value, cell in sorted(cells.items())
             ),
         )
         for field, cells in slices.items()
         if cells
     ]
+
+
+def _missed(stages: Mapping[str, int], lines: Iterable[QueryLine], least: float) -> str:
+    """Return how many answerable queries found nothing relevant, and which stages lost them."""
+    answerable = sum(bool(relevant_items(line.golden, least)[1]) for line in lines)
+    missed = sum(stages.values())
+    if not missed:
+        return f"all {answerable} answerable queries found something relevant" if answerable else ""
+    order = sorted(stages.items(), key=lambda one: (-one[1], one[0]))
+    lost = ", ".join(f"{count} {stage}" for stage, count in order)
+    return f"{missed} of {answerable} answerable queries found nothing relevant, lost at: {lost}"
 
 
 def _line(query: GoldenQuery, result: QueryResult, threshold: float, primary: str) -> QueryLine:

@@ -93,7 +93,7 @@ def _lines(summary: Summary) -> list[str]:
         if field == "group" or len(cells) < 2:
             continue
         shown = "  ".join(
-            f"{value} {number(score)} (n={n})" for value, n, score in cells[:_MAX_CELLS]
+            f"{row.value} {number(row.scores[0])} (n={row.n})" for row in cells[:_MAX_CELLS]
         )
         more = f"  and {len(cells) - _MAX_CELLS} more" if len(cells) > _MAX_CELLS else ""
         lines.append(f"by {field}: {shown}{more}")
@@ -103,6 +103,8 @@ def _lines(summary: Summary) -> list[str]:
         f"failed {summary.failed} of {summary.total}"
     )
     lines.append(f"empty results: {empty_results(summary)}")
+    if summary.missed:
+        lines.append(summary.missed)
     if summary.answers:
         lines.append(f"answers: {summary.answers}")
     return [*lines, *(f"note: {note}" for note in summary.notes)]

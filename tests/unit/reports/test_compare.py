@@ -6,7 +6,6 @@ import io
 import json
 import os
 import re
-import time
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -251,7 +250,7 @@ def test_every_form_is_made_of_runs_without_a_query(judged_run: JudgedRun) -> No
     assert found.verdict == "not measured"
 
 
-def test_ten_thousand_queries_stay_small_and_quick(judged_run: JudgedRun) -> None:
+def test_ten_thousand_queries_stay_small(judged_run: JudgedRun) -> None:
     queries = [
         GoldenQuery(f"q{i}", "a query of some length", Judgments(doc={"d": 1.0}))
         for i in range(10_000)
@@ -267,8 +266,5 @@ def test_ten_thousand_queries_stay_small_and_quick(judged_run: JudgedRun) -> Non
         return judged_run(name, queries, rankings)
 
     found = compare(run("a", 0), run("b", 1), metrics=["ndcg_at_10_doc"])
-    started = time.perf_counter()
-    html = render_comparison(found, "html")
-    assert time.perf_counter() - started < 3
-    assert len(html.encode()) < 5_000_000
+    assert len(render_comparison(found, "html").encode()) < 5_000_000
     assert set(comparison_files(found)) == {"comparison.md", "comparison.html", "comparison.json"}
