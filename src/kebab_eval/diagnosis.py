@@ -173,7 +173,8 @@ def diagnose(run: EvalRun) -> Diagnosis:
         if found is not None:
             cause = cause_of(query, result, found.level, least, languages)
             document = _document_rank(query, result, least) if found.level == "chunk" else None
-            lost.append(replace(found, cause=cause, document_rank=document))
+            stage = _recorded(result) or found.stage
+            lost.append(replace(found, stage=stage, cause=cause, document_rank=document))
         for field, value in slice_values(query).items():
             if field != "group":
                 counts = slices.setdefault((field, value), [0, 0])
@@ -187,6 +188,13 @@ def diagnose(run: EvalRun) -> Diagnosis:
         wins=tuple(_wins(lost, run.config)),
         slices={key: (missed, of) for key, (missed, of) in sorted(slices.items())},
     )
+
+
+def _recorded(result: QueryResult) -> Stage | None:
+    """Return the stage that was told when the candidates were at hand: a frozen file has none."""
+    if result.candidates:
+        return None
+    return next((stage for stage in STAGES if stage == result.miss_stage), None)
 
 
 def _document_rank(query: GoldenQuery, result: QueryResult, least: float) -> int | None:

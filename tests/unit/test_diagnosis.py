@@ -141,6 +141,20 @@ def test_each_missed_query_has_one_cause_and_says_if_its_document_came_back() ->
         assert said.index("ranked out") < said.index("candidate recall")
 
 
+def test_without_candidates_the_recorded_stage_stands() -> None:
+    """A frozen baseline holds each query's stage, and not the candidates that it follows from."""
+    whole = run()
+    stages = [None, "beyond k", "no candidate", None, None]
+    results = tuple(
+        replace(result, candidates={}, miss_stage=stage)
+        for result, stage in zip(whole.results, stages, strict=True)
+    )
+    found = diagnose(replace(whole, results=results))
+    assert [(one.query_id, one.stage) for one in found.lost] == [
+        ("q1", "not returned"), ("q2", "beyond k"), ("q3", "no candidate")
+    ]  # fmt: skip
+
+
 def test_the_forms_say_the_same() -> None:
     found = diagnose(run())
     text = render_diagnosis(found, "text")

@@ -11,6 +11,7 @@ from kebab_eval.reports.html import render_html
 from kebab_eval.reports.markdown import render_markdown
 from kebab_eval.reports.plots import latency_plot, metrics_plot, rank_plot
 from kebab_eval.reports.rows import per_query_table, render_csv
+from kebab_eval.reports.summary import summarise
 from kebab_eval.reports.texts import encodable
 
 FORMATS = ("json", "md", "html", "csv")
@@ -57,7 +58,11 @@ def _render_json(run: EvalRun) -> str:
 
 
 def _plots(run: EvalRun) -> dict[str, str]:
-    plots = {"plots/ranks.svg": rank_plot(run), "plots/metrics.svg": metrics_plot(run)}
+    summary = summarise(run)
+    plots = {
+        "plots/ranks.svg": rank_plot(summary, int(run.config["search"]["k"])),
+        "plots/metrics.svg": metrics_plot(summary),
+    }
     latency = latency_plot(run)
     return {**plots, "plots/latency.svg": latency} if latency else plots
 

@@ -6,7 +6,7 @@ import io
 from typing import TYPE_CHECKING, Any
 
 from kebab_eval.records import EvalRun
-from kebab_eval.reports.summary import summarise
+from kebab_eval.reports.summary import Summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,10 +26,12 @@ _RC: dict[str, Any] = {
 }
 
 
-def rank_plot(run: EvalRun) -> str:
-    """Return how many queries had their first relevant hit at each rank, and how many missed."""
-    summary = summarise(run)
-    depth = int(run.config["search"]["k"])
+def rank_plot(summary: Summary, depth: int) -> str:
+    """Return how many queries had their first relevant hit at each rank, and how many missed.
+
+    Args:
+        depth: how many hits were asked for.
+    """
     item = "chunk" if all(line.level == "chunk" for line in summary.lines) else "document"
     counts = [0] * depth
     missed = 0
@@ -58,9 +60,8 @@ def rank_plot(run: EvalRun) -> str:
     return _svg(draw, width=6.4, height=2.8)
 
 
-def metrics_plot(run: EvalRun) -> str:
+def metrics_plot(summary: Summary) -> str:
     """Return the document-level (else chunk-level) metrics against the cutoff."""
-    summary = summarise(run)
     level = "doc" if any(row.level == "doc" for row in summary.grid) else "chunk"
     rows = [row for row in summary.grid if row.level == level]
 
