@@ -11,18 +11,15 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from kebab_eval.answering.deadline import within
-from kebab_eval.backends.http_client import exchange, open_client
+from kebab_eval.backends.http_client import Client
 from kebab_eval.backends.http_responses import Reading, read_answer, short_line
 from kebab_eval.config import ModelAnswers
 from kebab_eval.errors import BackendError, UsageError
 from kebab_eval.records import Answer, Citation, Hit
-
-if TYPE_CHECKING:
-    import httpx
 
 PROMPT_VERSION = "v1"
 REFUSAL = "NO_ANSWER"
@@ -54,7 +51,7 @@ class OpenAiCompatible:
         self._texts = texts
         prompt = files("kebab_eval.answering").joinpath(f"prompt_{PROMPT_VERSION}.txt")
         self._prompt = prompt.read_text(encoding="utf-8").strip()
-        self._client: httpx.AsyncClient | None = None
+        self._client: Client | None = None
 
     async def answer(self, query: str, query_id: str, hits: Sequence[Hit]) -> Answer:
         chosen = hits[: self._section.passages]
@@ -76,7 +73,7 @@ class OpenAiCompatible:
 
     async def close(self) -> None:
         if self._client is not None:
-            await self._client.aclose()
+            await self._client.close()
             self._client = None
 
     async def _asked(self, query: str, hits: Sequence[Hit]) -> Mapping[str, Any]:
@@ -98,9 +95,9 @@ class OpenAiCompatible:
         headers = {"Content-Type": "application/json"}
         if self._section.api_key is not None:
             headers["Authorization"] = f"Bearer {self._section.api_key}"
-        client = self._client = self._client or open_client(self._section.timeout_s)
+        client = self._client = self._client or Client(self._section.timeout_s)
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        response, _ = await exchange(client, "POST", self._url, headers=headers, content=content)
+        response, _ = await client.exchange("POST", self._url, headers=headers, content=content)
         data = read_answer(response, _COMPLETION)
         if not isinstance(data, Mapping):
             raise BackendError("the model's response is no JSON object")

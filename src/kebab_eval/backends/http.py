@@ -11,12 +11,12 @@ import base64
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from kebab_eval import config as config_models
 from kebab_eval.backends.base import Param, SearchResponse, SingleSearch, SystemInfo
-from kebab_eval.backends.http_client import exchange, open_client
+from kebab_eval.backends.http_client import Client
 from kebab_eval.backends.http_requests import Page, Request, Templates
 from kebab_eval.backends.http_responses import (
     Reading,
@@ -33,9 +33,6 @@ from kebab_eval.errors import UsageError
 from kebab_eval.levers import flatten
 from kebab_eval.records import Hit
 from kebab_eval.redaction import redact, register
-
-if TYPE_CHECKING:
-    import httpx
 
 _MAX_PAGES = 100
 
@@ -75,7 +72,7 @@ class HttpBackend(SingleSearch):
         }
         self._templates = Templates(request, values)
         self._paged = self._templates.paged or reading.next is not None
-        self._client: httpx.AsyncClient | None = None
+        self._client: Client | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._snapshot: dict[str, Param] = {"url": shown_address(request.url)}
 
@@ -109,7 +106,7 @@ class HttpBackend(SingleSearch):
     async def close(self) -> None:
         client, self._client, self._loop = self._client, None, None
         if client is not None:
-            await client.aclose()
+            await client.close()
 
     def _is_last(self, data: Any, found: list[Hit], have: int, cursor: Any, page: Page) -> bool:
         if not self._paged or not found:
@@ -128,8 +125,7 @@ class HttpBackend(SingleSearch):
             BackendError: there is none, or it says that it is no answer.
         """
         request = self._templates.fill(query, page)
-        response, spent_ms = await exchange(
-            self._opened(),
+        response, spent_ms = await self._opened().exchange(
             self._request.method,
             request.address,
             params=request.params or None,
@@ -139,13 +135,13 @@ class HttpBackend(SingleSearch):
         )
         return read_answer(response, self._reading), spent_ms
 
-    def _opened(self) -> httpx.AsyncClient:
+    def _opened(self) -> Client:
         """Return the client of the running loop; one of a loop that ended would be of no use."""
         loop = asyncio.get_running_loop()
         if self._client is not None and self._loop is loop:
             return self._client
         self._loop = loop
-        self._client = open_client(self._config.execution.timeout_s, verify_tls=self._verify_tls)
+        self._client = Client(self._config.execution.timeout_s, verify_tls=self._verify_tls)
         return self._client
 
 

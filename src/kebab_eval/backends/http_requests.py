@@ -46,7 +46,7 @@ class Filled:
 
     address: str
     params: Mapping[str, str]
-    headers: list[tuple[bytes, bytes]]
+    headers: Mapping[str, str]
     content: bytes | None
 
 
@@ -94,7 +94,7 @@ class Templates:
             if (word := _word(value)) is not None
         }
         headers = {
-            name: " ".join(value.split())
+            name: _utf8(" ".join(value.split())).decode()
             for name, value in fill(dict(request.headers), words).items()
             if value is not None
         }
@@ -103,8 +103,7 @@ class Templates:
             body = fill(request.body, {**self._values, **own})
             content = _utf8(json.dumps(body, ensure_ascii=False))
             headers.setdefault("Content-Type", "application/json")
-        sent = [(_utf8(name), _utf8(value)) for name, value in headers.items()]
-        return Filled(address, params, sent, content)
+        return Filled(address, params, headers, content)
 
 
 def _checked(request: Request, known: list[str]) -> set[str]:

@@ -42,7 +42,16 @@ def find_one(data: Any, path: str | None) -> Any:
     """Return the first value at a path, None where there is none or no path."""
     if path is None:
         return None
+    if isinstance(data, dict) and (key := _only_key(path)) is not None:
+        return data.get(key)  # a field of a hit, the most frequent question
     return next(iter(find_all(data, path)), None)
+
+
+@lru_cache(maxsize=1024)
+def _only_key(path: str) -> str | None:
+    """Return the key that a path of one step is, None for a longer one or one with a choice."""
+    ways = _ways(path)
+    return ways[0][0][0] if len(ways) == 1 and len(ways[0]) == 1 else None
 
 
 def _stepped(values: list[Any], key: str | None, index: str | None) -> list[Any]:

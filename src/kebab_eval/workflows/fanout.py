@@ -231,13 +231,18 @@ class _Caller:
 
     async def ask(self, query: GoldenQuery) -> QueryResult:
         total = self.execution.total_timeout_s
-        attempts = 0
+        attempts = 1
         try:
             async with asyncio.timeout(total) as deadline:
+                # Nearly all are answered at once, and the machinery of retries has its price.
+                result = await self.attempt(query)
+                if isinstance(result, QueryResult):
+                    return result
                 async for attempt in self.attempts():
-                    attempts += 1
                     with attempt:
-                        result = await self.attempt(query, attempts)
+                        if attempt.num > 1:
+                            attempts = attempt.num
+                            result = await self.attempt(query, attempts)
                         if isinstance(result, QueryResult):
                             return result
                         raise result
