@@ -424,6 +424,10 @@ class Execution(Section):
     warmup: Annotated[int, Field(ge=0, le=100)] = 1
     cache: Path | None = None
     """A folder of answers that are taken again for the same system, config and query."""
+    engine: Literal["local", "ray"] = "local"
+    """Where the queries are asked from: this process, or the workers of a Ray cluster."""
+    ray_address: str | None = None
+    """Of the cluster, as Ray writes it; none starts one on this machine."""
 
 
 class Config(Section):

@@ -24,6 +24,11 @@ def register(value: str, reference: str) -> None:
         _forms[form] = reference
 
 
+def registered() -> dict[str, str]:
+    """Return what is registered, for the :func:`register` of another process."""
+    return dict(_forms)
+
+
 def redact(text: str) -> str:
     """Return a text with every registered value replaced by its reference, longest first."""
     for form in sorted(_forms, key=len, reverse=True):

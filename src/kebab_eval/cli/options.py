@@ -108,6 +108,10 @@ def config_options(command: Command) -> Command:
     @click.option("--base-url", metavar="URL", help="The address of a docserver or http system.")
     @click.option("--cache", type=PATH, help="Keep answers here and take them again; not timed.")
     @click.option("--max-failed", type=click.IntRange(min=0), help="Failed queries tolerated.")
+    @click.option(
+        "--engine", type=click.Choice(["local", "ray"]), help="Where the queries are asked from."
+    )
+    @click.option("--ray-address", metavar="ADDRESS", help="A Ray cluster. [default: one here]")
     @wraps(command)
     def wrapped(
         *args: Any,
@@ -122,6 +126,8 @@ def config_options(command: Command) -> Command:
         eval_version: str | None,
         cache: Path | None,
         base_url: str | None,
+        engine: str | None,
+        ray_address: str | None,
         **kwargs: Any,
     ) -> Any:
         variable = os.environ.get("MLFLOW_EXPERIMENT_NAME")
@@ -135,6 +141,8 @@ def config_options(command: Command) -> Command:
             "execution.max_failed": max_failed,
             "metrics.eval_version": eval_version,
             "execution.cache": None if cache is None else str(cache),
+            "execution.engine": engine,
+            "execution.ray_address": ray_address,
         }
         if base_url is not None:
             shortcuts[_address_key(kwargs["config_path"], settings)] = base_url

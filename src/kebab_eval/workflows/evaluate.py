@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kebab_eval.answering import Answerer, open_answerer
-from kebab_eval.backends import open_backend
 from kebab_eval.backends.base import Backend
-from kebab_eval.backends.cache import CachedBackend
 from kebab_eval.config_file import USER_INFO, LoadedConfig, load_config, portable_path
 from kebab_eval.errors import (
     BackendError,
@@ -32,6 +30,7 @@ from kebab_eval.metrics import primary_for
 from kebab_eval.records import EvalRun, GoldenSet, QueryResult
 from kebab_eval.reports import run_files
 from kebab_eval.reports.markdown import render_note
+from kebab_eval.reports.parquet import FROM_QUERIES, PARQUET_FILE, render_parquet
 from kebab_eval.tracking import spool
 from kebab_eval.tracking.keys import TAG_GOLDEN
 from kebab_eval.tracking.run import TrackedRun, Tracker
@@ -42,6 +41,7 @@ from kebab_eval.workflows.golden_source import held_against, read_golden
 from kebab_eval.workflows.judging import judge, settled
 from kebab_eval.workflows.provenance import git_state, versions
 from kebab_eval.workflows.signals import ignore_signals, restore_signals, signals_raise
+from kebab_eval.workflows.systems import open_system
 from kebab_eval.workflows.versions import check_version
 
 Progress = Callable[[str, int, int], None]
@@ -163,13 +163,6 @@ def evaluate(request: Request, progress: Progress = _silent, *, track: bool) -> 
             return complete(session, tracker, progress)
         finally:
             asyncio.run(backend.close())
-
-
-def open_system(loaded: LoadedConfig) -> Backend:
-    """Return the system under test, behind the cache of its answers if the config has one."""
-    backend = open_backend(loaded.config)
-    cache = loaded.config.execution.cache
-    return backend if cache is None else CachedBackend(backend, cache, loaded.snapshot)
 
 
 def _with_primary(loaded: LoadedConfig, golden: GoldenSet) -> LoadedConfig:
@@ -300,6 +293,11 @@ def _ask_missing(session: Session, progress: Progress) -> None:
     config = session.loaded.config
     queries = [session.golden.queries[place] for place in missing]
     progress("queries", len(collected), total)
+    if config.execution.engine == "ray":
+        from kebab_eval.workflows.ray_engine import fan_out_on_ray
+
+        fan_out_on_ray(session.loaded, queries, keep)
+        return
     mode, execution, answerer = config.search.mode, config.execution, session.answerer
 
     async def ask() -> None:
@@ -322,6 +320,8 @@ def _write(run: EvalRun, writer: spool.RecordWriter) -> None:
     writer.write(spool.GOLDEN_FILE, _golden_lines(run.golden))  # spans may be resolved only now
     for name, content in run_files(run).items():
         writer.write(name, content)
+    if len(run.results) > FROM_QUERIES:
+        writer.write(PARQUET_FILE, render_parquet(run))
     writer.update(status=run.info["status"])
 
 

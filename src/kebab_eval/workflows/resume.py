@@ -19,11 +19,11 @@ from kebab_eval.workflows.evaluate import (
     Progress,
     Session,
     complete,
-    open_system,
     run_tags,
 )
 from kebab_eval.workflows.lookup import with_candidates
 from kebab_eval.workflows.signals import signals_raise
+from kebab_eval.workflows.systems import open_system
 
 
 def resume(
