@@ -1,4 +1,4 @@
-"""The comparison in a real browser: no script, no request, readable on a phone."""
+"""The two HTML reports in a real browser: no script, no request, readable on a phone."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.
 
 
 @pytest.fixture
-def page_file(project: Path) -> Path:
-    """The comparison of the starting project's two configs, its queries hostile."""
+def pages(project: Path) -> Path:
+    """Reports of the starting project's two configs, its queries and notes hostile."""
+    note = next(iter(sorted(project.rglob("notes/*.md"))))
+    note.write_text(f"{note.read_text(encoding='utf-8')}\n\n{HOSTILE}\n", encoding="utf-8")
     golden = project / "golden" / "queries.yaml"
     queries = yaml.safe_load(golden.read_text(encoding="utf-8"))
     for query in queries:
@@ -32,14 +34,27 @@ def page_file(project: Path) -> Path:
         ("run", "-q", "--config", "configs/hybrid.yaml"),
         ("run", "-q", "--config", "configs/lexical.yaml"),
         ("compare", "hybrid", "lexical", "-o", "compare.html"),
+        ("report", "lexical", "-o", "report.html"),
     ):
         command = [sys.executable, "-m", "kebab_eval", *arguments]
         subprocess.run(command, cwd=project, check=True, stdout=subprocess.DEVNULL)
-    return project / "compare.html"
+    return project
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_the_page_is_quiet_and_says_what_matters(page_file: Path, width: int, scheme: Any) -> None:
+@pytest.mark.parametrize(
+    ("name", "title", "facts"),
+    [
+        ("compare.html", "lexical against hybrid – kebab-eval",
+         ("One lever moved: search.mode hybrid → lexical", "regressions", "ndcg_at_5_doc")),
+        ("report.html", "lexical – kebab-eval",
+         ("ndcg_at_5_doc", "answerable queries", "Slices", "Worst queries", "How to repeat it")),
+    ],
+)  # fmt: skip
+def test_the_page_is_quiet_and_says_what_matters(
+    pages: Path, *, name: str, title: str, facts: tuple[str, ...], width: int, scheme: Any
+) -> None:
+    page_file = pages / name
     said: list[str] = []
     with playwright.sync_playwright() as started:
         browser = started.chromium.launch(
@@ -51,12 +66,12 @@ def test_the_page_is_quiet_and_says_what_matters(page_file: Path, width: int, sc
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("request", lambda request: said.append(request.url))
         page.goto(page_file.as_uri())
-        assert page.title() == "lexical against hybrid – kebab-eval"
+        assert page.title() == title
         shown = page.inner_text("body")
         wide = page.evaluate("document.documentElement.scrollWidth")
         browser.close()
     assert said == [page_file.as_uri()]  # the page itself is the only request
     assert wide <= width
     assert HOSTILE in shown
-    for fact in ("One lever moved: search.mode hybrid → lexical", "regressions", "ndcg_at_5_doc"):
+    for fact in facts:
         assert fact in shown
