@@ -33,7 +33,7 @@ def prepare(folder: Path, kind: str, count: int) -> None:
         for number in range(count):
             query = fixture[number % len(fixture)]
             row = {"id": f"q{number:06d}", "query": f"{query.query} {number}"}
-            row["expected_doc_ids"] = list(query.judgments.doc) or ["none.md"]
+            row["expected_doc_ids"] = list(query.judgments.doc)
             golden.write(json.dumps(row, ensure_ascii=False) + "\n")
     config: dict[str, object] = {
         "golden": {"path": "golden.jsonl", "format": "mapped"},

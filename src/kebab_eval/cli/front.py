@@ -27,6 +27,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Say which of two runs is better, and if it is real.",
         ),
         "ab": ("kebab_eval.cli.ab:ab", "Evaluate two addresses by one config and compare them."),
+        "sweep": (
+            "kebab_eval.cli.sweep:sweep",
+            "Move a lever over many values, run or replayed, and show the whole curve.",
+        ),
         "gate": ("kebab_eval.cli.gate:gate", "Say by rules whether a candidate may pass."),
         "baseline": (
             "kebab_eval.cli.baseline:baseline",

@@ -77,11 +77,11 @@ def _address_key(config_path: Path, settings: tuple[str, ...]) -> str:
     return "backend.url" if kind == "http" else "backend.base_url"
 
 
-def config_options(command: Command) -> Command:
+def config_options(command: Command, *, required: bool = True) -> Command:
     """Options that choose a config and turn its keys; the command gets ``overrides`` for them."""
 
     @click.option(
-        "--config", "-c", "config_path", type=PATH, required=True, help="The config file."
+        "--config", "-c", "config_path", type=PATH, required=required, help="The config file."
     )
     @click.option(
         "--set",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kebab_eval.records import EvalRun
@@ -57,7 +58,7 @@ def rank_plot(summary: Summary, depth: int) -> str:
         axes.set_xlabel(f"rank of the first hit with an expected {item}")
         axes.set_ylabel("queries")
 
-    return _svg(draw, width=6.4, height=2.8)
+    return svg(draw, width=6.4, height=2.8)
 
 
 def metrics_plot(summary: Summary) -> str:
@@ -77,7 +78,7 @@ def metrics_plot(summary: Summary) -> str:
         if rows:
             axes.legend(frameon=False, fontsize=8, ncols=2)
 
-    return _svg(draw, width=6.4, height=2.8)
+    return svg(draw, width=6.4, height=2.8)
 
 
 def latency_plot(run: EvalRun) -> str:
@@ -110,10 +111,11 @@ def latency_plot(run: EvalRun) -> str:
         axes.set_xlabel("latency of a search in ms")
         axes.set_ylabel("queries")
 
-    return _svg(draw, width=6.4, height=2.8)
+    return svg(draw, width=6.4, height=2.8)
 
 
-def _svg(draw: Any, *, width: float, height: float) -> str:
+def svg(draw: Callable[[Figure], None], *, width: float, height: float) -> str:
+    """Return what ``draw`` puts on a figure, in inches, as SVG."""
     # Figure and its canvas alone: pyplot costs start-up time and keeps global state.
     from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG

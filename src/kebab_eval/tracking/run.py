@@ -210,7 +210,7 @@ def _create_run(
     prepare_database(store)
     with told(store), migrating(store):
         client = open_client(store)
-        experiment_id = _experiment_id(client, store, experiment)
+        experiment_id = find_experiment(client, store, experiment)
         # Only a run over the same golden set answers the same question.
         same = f"tags.`{keys.TAG_GOLDEN}` = '{tags[keys.TAG_GOLDEN]}'"
         newest = client.search_runs(
@@ -244,7 +244,12 @@ def _made_before(client: MlflowClient, experiment_id: str, record_id: str) -> st
     return str(found[0].info.run_id) if found else None
 
 
-def _experiment_id(client: MlflowClient, store: Store, name: str) -> str:
+def find_experiment(client: MlflowClient, store: Store, name: str) -> str:
+    """Return the id of an experiment, which is made when there is none of that name.
+
+    Raises:
+        TrackerError: it is deleted.
+    """
     from mlflow.exceptions import MlflowException
 
     found = client.get_experiment_by_name(name)
