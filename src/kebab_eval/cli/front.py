@@ -26,10 +26,13 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "kebab_eval.cli.compare:compare",
             "Say which of two runs is better, and if it is real.",
         ),
-        "ab": ("kebab_eval.cli.ab:ab", "Evaluate two addresses by one config and compare them."),
+        "ab": (
+            "kebab_eval.cli.ab:ab",
+            "Evaluate a baseline and its candidates, and compare each with it.",
+        ),
         "sweep": (
             "kebab_eval.cli.sweep:sweep",
-            "Move a lever over many values, run or replayed, and show the whole curve.",
+            "Move a lever over many values, and show the whole curve.",
         ),
         "gate": ("kebab_eval.cli.gate:gate", "Say by rules whether a candidate may pass."),
         "baseline": (
