@@ -34,8 +34,10 @@ from kebab_eval.reports import run_files
 from kebab_eval.reports.markdown import render_note
 from kebab_eval.tracking import spool
 from kebab_eval.tracking.keys import TAG_GOLDEN
-from kebab_eval.tracking.run import TrackedRun, Tracker
+from kebab_eval.tracking.run import Tracker
 from kebab_eval.tracking.store import resolve_store
+from kebab_eval.tracking.trace_upload import Sent
+from kebab_eval.tracking.upload import TrackedRun
 from kebab_eval.workflows.answers import check_answers, with_answers
 from kebab_eval.workflows.fanout import fan_out
 from kebab_eval.workflows.golden_source import held_against, read_golden
@@ -75,6 +77,7 @@ class Outcome:
     run: EvalRun
     folder: Path
     tracked: TrackedRun | None = None
+    sent: Sent | None = None
 
     @property
     def status(self) -> str:
@@ -158,7 +161,9 @@ def evaluate(request: Request, progress: Progress = _silent, *, track: bool) -> 
                 _input_files(prepared),
             )
             if tracker is not None:
-                tracker.start(name, writer.info["id"], run_tags(writer.info))
+                tracker.start(
+                    name, writer.info["id"], run_tags(writer.info), writer.info["created_at"]
+                )
             session = Session(loaded, golden, backend, writer, {}, answerer)
             return complete(session, tracker, progress)
         finally:
@@ -238,7 +243,7 @@ def complete(session: Session, tracker: Tracker | None, progress: Progress) -> O
         _write(run, writer)
         if status != "KILLED":
             restore_signals(previous)
-        outcome = _track(run, writer, tracker)
+        outcome = track_run(run, writer, tracker, progress)
     except (RecordError, KeyboardInterrupt) as failure:
         ignore_signals()
         writer.close()
@@ -325,7 +330,14 @@ def _write(run: EvalRun, writer: spool.RecordWriter) -> None:
     writer.update(status=run.info["status"])
 
 
-def _track(run: EvalRun, writer: spool.RecordWriter, tracker: Tracker | None) -> Outcome:
+def track_run(
+    run: EvalRun, writer: spool.RecordWriter, tracker: Tracker | None, progress: Progress
+) -> Outcome:
+    """Bring a judged record to MLflow, and note in it where it went.
+
+    Raises:
+        TrackerError: MLflow failed; the record is complete, and the message says how to go on.
+    """
     if tracker is None:
         return Outcome(run, writer.folder)
     try:
@@ -337,13 +349,20 @@ def _track(run: EvalRun, writer: spool.RecordWriter, tracker: Tracker | None) ->
         }
         writer.update(mlflow=mlflow)
         run = replace(run, info=dict(writer.info))
-        tracker.finish(run, writer.folder, render_note(run), str(run.info["status"]))
+        sent = tracker.finish(
+            run,
+            writer.folder,
+            render_note(run),
+            str(run.info["status"]),
+            lambda done, total: progress("traces", done, total),
+        )
     except TrackerError as failure:
         raise TrackerError(
             f"{failure}\nthe results are complete in {writer.folder}; "
-            f"'kebab-eval report {writer.folder}' shows them"
+            f"'kebab-eval report {writer.folder}' shows them\n"
+            f"'kebab-eval upload {writer.folder}' sends them to MLflow once it answers"
         ) from failure
-    return Outcome(run, writer.folder, tracked)
+    return Outcome(run, writer.folder, tracked, sent)
 
 
 def _mark(writer: spool.RecordWriter, status: str) -> None:

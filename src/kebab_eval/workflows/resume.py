@@ -71,7 +71,8 @@ def resume(
             writer = spool.RecordWriter.reopen(folder, kept)
             writer.update(status="RUNNING")
             if tracker is not None:
-                tracker.start(run.name, run.run_id, run_tags(run.info), again=True)
+                tags, created_at = run_tags(run.info), str(run.info["created_at"])
+                tracker.start(run.name, run.run_id, tags, created_at, again=True)
             collected = {
                 places[result.query_id]: replace(
                     result, metrics={}, candidates=candidates[result.query_id]
