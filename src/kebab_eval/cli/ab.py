@@ -14,6 +14,8 @@ from kebab_eval.cli.options import (
     json_option,
     quiet_option,
     selection_options,
+    traces_option,
+    traces_override,
     tracking_uri_option,
 )
 
@@ -39,6 +41,7 @@ Example:
 )
 @click.option("--no-track", is_flag=True, help="Local records only.")
 @tracking_uri_option
+@traces_option
 @json_option
 @quiet_option
 @debug_option
@@ -70,7 +73,7 @@ def ab(
     sides = ("--baseline-url", addresses[0], "--candidate-url", addresses[1])
     request = Request(
         config_path=options["config_path"],
-        overrides=options["overrides"],
+        overrides=(*options["overrides"], *traces_override(options["traces"])),
         suite=options["suite"],
         limit=options["limit"],
         query_ids=options["query_ids"],

@@ -19,6 +19,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "kebab_eval.cli.resume:resume",
             "Finish an interrupted run, asking only what is missing.",
         ),
+        "upload": (
+            "kebab_eval.cli.upload:upload",
+            "Send a local record to MLflow, as after an outage.",
+        ),
         "score": ("kebab_eval.cli.score:score", "Score a TREC run file against qrels."),
     },
     "Decide": {

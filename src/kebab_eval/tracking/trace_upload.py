@@ -35,6 +35,10 @@ class Sent:
     new: int = 0
     present: int = 0
 
+    @property
+    def total(self) -> int:
+        return self.new + self.present
+
 
 def send_traces(
     store: Store,

@@ -39,14 +39,33 @@ class Pair:
     @property
     def ui_url(self) -> str | None:
         """The page that shows both runs side by side; None where one of them is elsewhere."""
-        old, new = (_mlflow(run) for run in (self.baseline, self.candidate))
-        if self.store is None or not old or old.get("tracking_uri") != new.get("tracking_uri"):
+        found = self._in_one_store()
+        if found is None:
             return None
+        base, old, new = found
         return keys.compare_url(
-            self.store.ui_url,
+            base,
             [str(old["experiment_id"]), str(new["experiment_id"])],
             [str(old["run_id"]), str(new["run_id"])],
         )
+
+    @property
+    def pairs_url(self) -> str | None:
+        """The page that pairs both runs' queries; None where one of them is elsewhere."""
+        found = self._in_one_store()
+        if found is None or found[1]["experiment_id"] != found[2]["experiment_id"]:
+            return None
+        base, old, new = found
+        return keys.queries_url(
+            base, str(new["experiment_id"]), str(new["run_id"]), str(old["run_id"])
+        )
+
+    def _in_one_store(self) -> tuple[str, Mapping[str, Any], Mapping[str, Any]] | None:
+        """Return the address of the UI that shows both runs, and where each is in it."""
+        old, new = (_mlflow(run) for run in (self.baseline, self.candidate))
+        if self.store is None or not old or old.get("tracking_uri") != new.get("tracking_uri"):
+            return None
+        return self.store.ui_url, old, new
 
 
 def find_pair(request: Request) -> Pair:

@@ -77,7 +77,7 @@ class Outcome:
     run: EvalRun
     folder: Path
     tracked: TrackedRun | None = None
-    sent: Sent | None = None
+    sent: Sent = field(default_factory=Sent)
 
     @property
     def status(self) -> str:
