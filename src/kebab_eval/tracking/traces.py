@@ -160,8 +160,9 @@ class TraceMaker:
             for name in self._names or result.metrics
             if name in result.metrics and math.isfinite(result.metrics[name])
         }
-        if result.miss_stage is not None:
-            values["miss_stage"] = result.miss_stage
+        wanted = expected_ids(query, self.run.golden.min_relevance)
+        if wanted or result.miss_stage is not None:
+            values["miss_stage"] = result.miss_stage or "found"
         times = {"create_time_ms": at_ms, "last_update_time_ms": at_ms}
         for name, value in values.items():
             made = Feedback(
@@ -174,7 +175,7 @@ class TraceMaker:
         )
         expected = Expectation(
             name="expected_ids",
-            value=expected_ids(query, self.run.golden.min_relevance),
+            value=wanted,
             source=people,
             trace_id=trace_id,
             **times,
