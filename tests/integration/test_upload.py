@@ -100,11 +100,11 @@ def state(database: Path, experiment: str) -> dict[str, Any]:
         " FROM trace_info t WHERE t.experiment_id = ? ORDER BY 1",
         experiment_id,
     )
-    of_run = " WHERE run_uuid = ? ORDER BY 1"
-    metrics = rows(database, f"SELECT key, value FROM metrics{of_run}", run_id)
+    params = "SELECT key, value FROM params WHERE run_uuid = ? ORDER BY 1"
+    metrics = rows(database, params.replace("params", "metrics"), run_id)
     return {
         "status": status,
-        "params": rows(database, f"SELECT key, value FROM params{of_run}", run_id),
+        "params": rows(database, params, run_id),
         "metrics": [row for row in metrics if not row[0].startswith("latency/")],
         "inputs": len(rows(database, "SELECT 1 FROM inputs WHERE destination_id = ?", run_id)),
         "traces": traces,
@@ -163,6 +163,7 @@ def test_a_server_that_was_down_at_the_start(
     ],
 )
 def test_a_server_that_dies_in_the_middle_or_at_the_end(
+    *,
     request_line: str,
     passed: int,
     how: str,
@@ -195,6 +196,7 @@ def test_a_server_that_dies_in_the_middle_or_at_the_end(
     ],
 )
 def test_a_client_that_is_killed_at_any_point_of_the_upload(
+    *,
     request_line: str,
     passed: int,
     program: Program,
@@ -204,7 +206,11 @@ def test_a_client_that_is_killed_at_any_point_of_the_upload(
 ) -> None:
     program("run", "-c", "c.yaml", "-q")
     processes: list[subprocess.Popen[bytes]] = []
-    wire = servers.Wire(server.port, request_line, passed, lambda: processes[0].kill())
+
+    def kill() -> None:
+        processes[0].kill()
+
+    wire = servers.Wire(server.port, request_line, passed, kill)
     command = [sys.executable, "-m", "kebab_eval", "upload", "latest", "--tracking-uri", wire.uri]
     processes.append(subprocess.Popen(command, cwd=folder, env=dict(os.environ)))
     assert processes[0].wait(timeout=60) == -signal.SIGKILL

@@ -16,7 +16,7 @@ from kebab_eval.errors import KebabEvalError, TrackerError
 from kebab_eval.records import EvalRun
 from kebab_eval.redaction import redact
 from kebab_eval.tracking import keys
-from kebab_eval.tracking.pulse import Pulse
+from kebab_eval.tracking.pulse import Pulse, in_background
 from kebab_eval.tracking.store import Store, migrating, prepare_database
 from kebab_eval.tracking.trace_upload import Progress, Sent
 from kebab_eval.tracking.upload import PreviousRun, TrackedRun, Upload, milliseconds
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _IMPORT_DEADLINE_S, _SETTLE_S, _LAST_TRY_S = 60.0, 2.0, 1.5
-_QUIET_LOGGERS = ("alembic", "mlflow.store.db.utils", "mlflow.tracking.fluent")
+_QUIET_LOGGERS = ("alembic", "mlflow.tracking.fluent")
 
 
 class Tracker:
@@ -47,7 +47,7 @@ class Tracker:
 
     def begin(self) -> None:
         """Start importing MLflow in the background."""
-        self._imported = _in_background(_import_mlflow)
+        self._imported = in_background(_import_mlflow)
 
     def start(
         self,
@@ -75,7 +75,7 @@ class Tracker:
             where = (self.store, self.experiment, self._pulse)
             return _create_run(*where, name, start_ms=start_ms, tags=marked, again=again)
 
-        self._started = _in_background(create)
+        self._started = in_background(create)
 
     def settle(self) -> None:
         """Wait until MLflow is imported, and a little for the run to be created.
@@ -122,7 +122,7 @@ class Tracker:
         upload = Upload(client, self.store, tracked, run, folder, self._pulse)
         try:
             # In a thread of its own: a server that answers byte by byte must not hold us for ever.
-            logged = _in_background(lambda: upload.log(note, progress))
+            logged = in_background(lambda: upload.log(note, progress))
             with told(self.store):
                 sent = self._pulse.attend(logged)
         except BaseException as failure:
@@ -132,7 +132,7 @@ class Tracker:
             raise
         with told(self.store):
             self._pulse.beat()
-            self._pulse.attend(_in_background(lambda: upload.end(status)))
+            self._pulse.attend(in_background(lambda: upload.end(status)))
         return sent
 
     def abandon(self, status: str) -> None:
@@ -146,25 +146,11 @@ class Tracker:
         self._end(open_client(self.store), tracked, status)
 
     def _end(self, client: MlflowClient, tracked: TrackedRun, status: str) -> None:
-        ended = _in_background(lambda: client.set_terminated(tracked.run_id, status))
+        ended = in_background(lambda: client.set_terminated(tracked.run_id, status))
         try:
             ended.result(timeout=_LAST_TRY_S if self.store.database is None else None)
         except Exception as reason:  # the first failure is the one to tell
             logging.getLogger("kebab_eval").debug("could not end the MLflow run: %s", reason)
-
-
-def _in_background(task: Callable[[], T]) -> Future[T]:
-    """Run a task in a daemon thread: an early exit does not wait for MLflow to be imported."""
-    future: Future[T] = Future()
-
-    def work() -> None:
-        try:
-            future.set_result(task())
-        except BaseException as reason:
-            future.set_exception(reason)
-
-    threading.Thread(target=work, daemon=True, name="kebab-eval-tracking").start()
-    return future
 
 
 def _import_mlflow() -> None:
@@ -175,6 +161,8 @@ def _import_mlflow() -> None:
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
     for name in _QUIET_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
+    # A database that refuses is told by the error that follows, without MLflow's own traceback.
+    logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import mlflow  # noqa: F401  # imported for its side: the modules are then in memory

@@ -5,14 +5,14 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kebab_eval.errors import TrackerError
 from kebab_eval.records import QueryResult
-from kebab_eval.tracking.pulse import Pulse
+from kebab_eval.tracking.pulse import Pulse, side_by_side
 from kebab_eval.tracking.store import Store
 from kebab_eval.tracking.traces import DIGEST_KEY, Trace, TraceMaker
 
@@ -131,8 +131,7 @@ def _write_publicly(
         for trace in traces:
             start(trace)
     else:
-        with ThreadPoolExecutor(_IN_FLIGHT) as several:
-            list(several.map(start, traces))
+        side_by_side((partial(start, trace) for trace in traces), _IN_FLIGHT)
     pulse.beat()
     try:
         client.log_spans(experiment_id, _spans(traces))

@@ -9,7 +9,7 @@ import pytest
 
 from kebab_eval.errors import TrackerError
 from kebab_eval.tracking import pulse as module
-from kebab_eval.tracking.pulse import Pulse
+from kebab_eval.tracking.pulse import Pulse, side_by_side
 from kebab_eval.tracking.store import Store
 
 SERVER = Store("http://user:pw@127.0.0.1:9")
@@ -53,3 +53,19 @@ def test_what_the_work_raises_is_raised_also_a_timeout_of_its_own() -> None:
     failed.set_exception(TimeoutError("its own"))
     with pytest.raises(TimeoutError, match="its own"):
         Pulse(SERVER).attend(failed)
+
+
+def test_tasks_side_by_side_are_all_run_and_the_first_failure_ends_them() -> None:
+    seen: list[int] = []
+    side_by_side((lambda n=n: seen.append(n) for n in range(50)), 4)  # type: ignore[misc]
+    assert sorted(seen) == list(range(50))
+    side_by_side((), 4)
+
+    def fail() -> None:
+        raise ValueError("third")
+
+    begun: list[int] = []
+    tasks = [lambda: begun.append(1), lambda: begun.append(2), fail, lambda: begun.append(4)]
+    with pytest.raises(ValueError, match="third"):
+        side_by_side(tasks, 1)
+    assert begun == [1, 2]
