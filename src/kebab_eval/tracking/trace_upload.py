@@ -144,10 +144,12 @@ def _write_publicly(
 def _write_at_once(store: Any, experiment_id: str, traces: list[Trace]) -> None:
     """Write traces in one transaction: a batch costs one commit instead of one for each trace.
 
-    A copy of MLflow's own store runs MLflow's own code; only its sessions are all the same one.
+    A copy of MLflow's own store runs MLflow's own code; only its sessions are all the same one,
+    what it adds is flushed together, and it looks for the experiment once.
     """
     from sqlalchemy import event
 
+    experiment = store.get_experiment(experiment_id)
     with store.ManagedSessionMaker(read_only=False) as session:
 
         @contextmanager
@@ -157,14 +159,19 @@ def _write_at_once(store: Any, experiment_id: str, traces: list[Trace]) -> None:
         def rolled_back(_session: Any) -> None:
             raise TrackerError("a part of the batch was taken back")
 
-        event.listen(session, "after_rollback", rolled_back)
         shared = copy.copy(store)
         shared.ManagedSessionMaker = same
+        shared.get_experiment = lambda _experiment_id: experiment
+        event.listen(session, "after_rollback", rolled_back)
+        session.flush, flush = (lambda *_: None), session.flush
         try:
             for trace in traces:
                 shared._start_trace_once(trace.info)
+            session.flush = flush
+            flush()
             shared._log_spans_once(experiment_id, _spans(traces))
         finally:
+            session.flush = flush
             event.remove(session, "after_rollback", rolled_back)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kebab_eval.records import EvalRun
 from kebab_eval.tracking import keys
+from kebab_eval.tracking.eval_dataset import keep_dataset
 from kebab_eval.tracking.previous import previous_results
 from kebab_eval.tracking.pulse import Pulse
 from kebab_eval.tracking.spool import RUN_FILE
@@ -81,6 +82,7 @@ class Upload:
         if there != digest:
             self._values(note)
             self._files(files)
+            self._dataset()
         sent = self._traces(progress)
         self.pulse.beat()
         self.client.set_tag(self.tracked.run_id, keys.TAG_UPLOADED, digest)
@@ -121,6 +123,13 @@ class Upload:
             self.client.log_artifact(
                 self.tracked.run_id, str(path), None if inside == "." else inside
             )
+
+    def _dataset(self) -> None:
+        """Keep the golden set as a dataset where that is wanted; a part of a set is none."""
+        settings, about = self.run.config.get("tracking") or {}, self.run.info["golden"]
+        if settings.get("dataset") and about.get("queries_in_set") == about["queries"]:
+            place = self.tracked.experiment_id
+            keep_dataset(self.client, self.store, place, self.run.golden, self.pulse)
 
     def _traces(self, progress: Progress) -> Sent:
         run, tracked = self.run, self.tracked

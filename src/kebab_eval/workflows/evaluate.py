@@ -399,6 +399,7 @@ def _run_info(prepared: _Prepared, request: Request, tracker: Tracker | None) ->
             "digest": golden.digest,
             "path": prepared.loaded.snapshot["golden"]["path"],
             "queries": len(golden.queries),
+            "queries_in_set": prepared.queries_in_set,
             "format": golden.format,
             "min_relevance": golden.min_relevance,
         },
