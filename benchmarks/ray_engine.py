@@ -101,7 +101,7 @@ def main() -> None:
                 (second / "per_query.jsonl").open(encoding="utf-8") as two,
             ):
                 for old, new in zip(one, two, strict=True):
-                    pair = [{**json.loads(text), "latency_ms": 0, "timings_ms": 0}
+                    pair = [{**json.loads(text), "latency_ms": 0, "timings_ms": 0, "started_at": 0}
                             for text in (old, new)]  # fmt: skip
                     different += pair[0] != pair[1]
                     lines += 1

@@ -401,10 +401,27 @@ class Metrics(Section):
         return self
 
 
+def check_traces(text: str) -> str:
+    """Return which queries become traces, as it was given.
+
+    Raises:
+        ValueError: it says nothing of the kind.
+    """
+    if not re.fullmatch(r"all|changed|failed|none|sample:0*[1-9]\d{0,8}", text):
+        raise ValueError("must be all, changed, failed, none, or sample:N, as in sample:500")
+    return text
+
+
 class Tracking(Section):
-    """The MLflow store."""
+    """The MLflow store, and what of a run becomes traces in it."""
 
     uri: str = DEFAULT_TRACKING_URI
+    traces: Annotated[str, AfterValidator(check_traces)] = "all"
+    """Which queries: all, changed, failed, sample:N, none."""
+    feedback: Literal["main", "all"] = "main"
+    """Which metrics a trace shows."""
+    dataset: bool = False
+    """Keep the golden set as an MLflow evaluation dataset too."""
 
 
 class Execution(Section):

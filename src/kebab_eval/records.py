@@ -408,7 +408,8 @@ class QueryResult:
     ``latency_ms`` is the wall time of the search call, None when it failed; ``error`` is then the
     cause in one line. ``attempts`` is how often it was asked. ``timings_ms`` is what the stages of
     the system took by its own clock. ``metrics`` holds each per-query value by metric name; an
-    undefined value has no key.
+    undefined value has no key. ``started_at`` is when the search call that counts began (UTC, RFC
+    3339); None where nothing was asked just now, or in a record that is older than the field.
 
     ``candidates`` maps a channel (``lexical``, ``vector``) to its ranking, best first, where the
     system shows it. They are recorded in a file of their own and no part of the wire form.
@@ -426,6 +427,7 @@ class QueryResult:
     attempts: int = 1
     timings_ms: Mapping[str, float] = field(default_factory=_empty)
     candidates: Mapping[str, tuple[Candidate, ...]] = field(default_factory=_empty)
+    started_at: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         further: dict[str, Any] = {}
@@ -433,6 +435,8 @@ class QueryResult:
             further["attempts"] = self.attempts
         if self.timings_ms:
             further["timings_ms"] = dict(self.timings_ms)
+        if self.started_at is not None:
+            further["started_at"] = self.started_at
         return {
             "schema_version": QUERY_RESULT_SCHEMA,
             "query_id": self.query_id,
@@ -465,6 +469,7 @@ class QueryResult:
             answer=None if answer is None else Answer.from_json(answer),
             attempts=int(data.get("attempts", 1)),
             timings_ms=_numbers(data.get("timings_ms")),
+            started_at=_text_or_none(data.get("started_at")),
         )
 
 

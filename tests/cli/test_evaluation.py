@@ -133,6 +133,7 @@ def test_two_runs_give_the_same_bytes_whatever_the_hash_seed(
         results = [json.loads(line) for line in lines]
         for result in results:
             assert result.pop("latency_ms") > 0
+            assert result.pop("started_at") > "2026"
             assert result.pop("timings_ms")["total"] > 0
         record = project / document["record_dir"]
         golden = (record / "golden.jsonl").read_bytes()

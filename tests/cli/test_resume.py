@@ -71,6 +71,7 @@ def results(record: Path) -> list[dict[str, Any]]:
     found = [json.loads(line) for line in lines]
     for result in found:
         result.pop("latency_ms")
+        result.pop("started_at")
     return found
 
 

@@ -60,7 +60,9 @@ def environment(folder: Path) -> dict[str, str]:
 
 def results(record: Path) -> list[dict[str, Any]]:
     lines = (record / "per_query.jsonl").read_text().splitlines()
-    return [{**json.loads(line), "latency_ms": 0, "timings_ms": {}} for line in lines]
+    return [
+        {**json.loads(line), "latency_ms": 0, "timings_ms": {}, "started_at": ""} for line in lines
+    ]
 
 
 def test_the_same_results_though_a_worker_dies(program: Program, folder: Path) -> None:

@@ -125,3 +125,13 @@ def test_judgments_are_read_by_level() -> None:
 def test_a_run_tells_its_id_and_name() -> None:
     run = EvalRun({"id": "i", "name": "n"}, {}, GoldenSet("g", "1", "", ()), (), {})
     assert (run.run_id, run.name) == ("i", "n")
+
+
+def test_the_start_of_a_search_survives_and_older_records_have_none() -> None:
+    result = QueryResult("q", "text", "hybrid", started_at="2026-12-01T13:00:46.123456Z")
+    data = result.to_json()
+    assert data["started_at"] == "2026-12-01T13:00:46.123456Z"
+    assert QueryResult.from_json(data) == result
+    del data["started_at"]
+    assert QueryResult.from_json(data).started_at is None
+    assert "started_at" not in QueryResult("q", "text", "hybrid").to_json()

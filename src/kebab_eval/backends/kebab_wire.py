@@ -188,7 +188,7 @@ def read_response(data: Mapping[str, Any], k: int, naming: Naming) -> SearchResp
     """
     check_schema(data, "search_response")
     found = sorted(
-        (_hit(hit, naming) for hit in _list(data, "hits", "a search_response")),
+        (read_hit(hit, naming) for hit in _list(data, "hits", "a search_response")),
         key=lambda hit: hit.rank,
     )
     if data.get("truncated") is True and len(found) < k:
@@ -213,7 +213,12 @@ def read_response(data: Mapping[str, Any], k: int, naming: Naming) -> SearchResp
     return SearchResponse(hits, timings_ms, candidates, latency_ms=timings_ms.get("total"))
 
 
-def _hit(data: Any, naming: Naming) -> Hit:
+def read_hit(data: Any, naming: Naming) -> Hit:
+    """Return a search_hit.v1.
+
+    Raises:
+        BackendError: it lacks what a hit has.
+    """
     hit = _checked(data, "search_hit")
     retrieval = _mapping(hit.get("retrieval") or {}, "retrieval")
     names = [f"{channel}_{what}" for channel in _CHANNELS for what in ("rank", "score")]

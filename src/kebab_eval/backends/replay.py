@@ -74,7 +74,7 @@ def open_replay(config: Config) -> ReplayBackend:
     elif source.suffix == ".json":
         results, snapshot = _frozen(source)
     else:
-        results = _trec(source)
+        results = read_trec_run(source)
     return ReplayBackend(results, {**snapshot, **section.versions}, config.search.k)
 
 
@@ -126,7 +126,12 @@ def _with_candidates(results: dict[str, QueryResult], path: Path) -> dict[str, Q
     return results
 
 
-def _trec(path: Path) -> dict[str, QueryResult]:
+def read_trec_run(path: Path) -> dict[str, QueryResult]:
+    """Return query id -> its result, best score first; of equal scores the last id comes first.
+
+    Raises:
+        FormatError: with every malformed or repeated line.
+    """
     results = {}
     for query_id, scores in read_rankings(path).items():
         ordered = sorted(scores, key=lambda item: (scores[item], item), reverse=True)

@@ -15,6 +15,8 @@ from kebab_eval.cli.options import (
     json_option,
     quiet_option,
     selection_options,
+    traces_option,
+    traces_override,
     tracking_uri_option,
 )
 
@@ -55,6 +57,7 @@ Examples:
 )
 @click.option("--no-track", is_flag=True, help="Local records only.")
 @tracking_uri_option
+@traces_option
 @json_option
 @quiet_option
 @debug_option
@@ -159,7 +162,7 @@ def _request(options: dict[str, Any], path: Path, command: str) -> Any:
 
     return Request(
         config_path=path,
-        overrides=options["overrides"],
+        overrides=(*options["overrides"], *traces_override(options["traces"])),
         suite=options["suite"],
         limit=options["limit"],
         query_ids=options["query_ids"],

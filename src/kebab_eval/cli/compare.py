@@ -139,6 +139,8 @@ def _print_links(pair: Pair, logged: str | None) -> None:
     click.echo()
     if pair.ui_url is not None:
         click.echo(f"compare  {pair.ui_url}")
+    if pair.pairs_url is not None:
+        click.echo(f"pairs    {pair.pairs_url}")
     if logged is not None:
         click.echo(f"report   {logged}/comparison.html of {pair.candidate.name}'s MLflow run")
     if pair.after is not None and pair.after.store.database is not None:

@@ -19,6 +19,14 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "kebab_eval.cli.resume:resume",
             "Finish an interrupted run, asking only what is missing.",
         ),
+        "upload": (
+            "kebab_eval.cli.upload:upload",
+            "Send a local record to MLflow.",
+        ),
+        "import": (
+            "kebab_eval.cli.import_history:import_history",
+            "Bring evaluations of long ago into records and MLflow runs, with their old times.",
+        ),
         "score": ("kebab_eval.cli.score:score", "Score a TREC run file against qrels."),
     },
     "Decide": {

@@ -44,6 +44,30 @@ tracking_uri_option = click.option(
 )
 
 
+def _checked_traces(_ctx: click.Context, _param: click.Parameter, given: str | None) -> str | None:
+    if given is None:
+        return None
+    from kebab_eval.config import check_traces
+
+    try:
+        return check_traces(given)
+    except ValueError as reason:
+        raise click.BadParameter(f"{given!r} {reason}") from None
+
+
+traces_option = click.option(
+    "--traces",
+    metavar="all|changed|failed|sample:N|none",
+    callback=_checked_traces,
+    help="Which queries become MLflow traces. [default: config, all]",
+)
+
+
+def traces_override(traces: str | None) -> tuple[str, ...]:
+    """Return the override of the config that ``--traces`` stands for."""
+    return () if traces is None else (f"tracking.traces={json.dumps(traces)}",)
+
+
 def _split_commas(
     _ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:

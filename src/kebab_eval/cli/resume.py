@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import click
 
-from kebab_eval.cli.options import debug_option, json_option, quiet_option, tracking_uri_option
+from kebab_eval.cli.options import (
+    debug_option,
+    json_option,
+    quiet_option,
+    traces_option,
+    tracking_uri_option,
+)
 
 
 @click.command(
@@ -17,10 +23,19 @@ Examples:
 @click.argument("record", metavar="DIR")
 @click.option("--failed", is_flag=True, help="Also ask once more what failed.")
 @tracking_uri_option
+@traces_option
 @quiet_option
 @json_option
 @debug_option
-def resume(record: str, failed: bool, tracking_uri: str | None, quiet: bool, as_json: bool) -> int:
+def resume(
+    *,
+    record: str,
+    failed: bool,
+    tracking_uri: str | None,
+    traces: str | None,
+    quiet: bool,
+    as_json: bool,
+) -> int:
     """Finish an interrupted run, asking only what is missing.
 
     DIR is the folder of a record, or whatever else names it. Config and golden set are taken from
@@ -31,5 +46,7 @@ def resume(record: str, failed: bool, tracking_uri: str | None, quiet: bool, as_
     from kebab_eval.workflows import resume as workflow
 
     with progress_on_terminal(quiet=quiet) as progress:
-        outcome = workflow.resume(record, progress, failed_too=failed, tracking_uri=tracking_uri)
+        outcome = workflow.resume(
+            record, progress, failed_too=failed, tracking_uri=tracking_uri, traces=traces
+        )
     return conclude(outcome, as_json=as_json, quiet=quiet)

@@ -15,6 +15,8 @@ from kebab_eval.cli.options import (
     json_option,
     quiet_option,
     selection_options,
+    traces_option,
+    traces_override,
     tracking_uri_option,
 )
 
@@ -56,6 +58,7 @@ Examples:
 @click.option("--output", "-o", type=PATH, help="Also write it here: .json, .md, .csv, .svg.")
 @click.option("--no-track", is_flag=True, help="Leave MLflow out.")
 @tracking_uri_option
+@traces_option
 @json_option
 @quiet_option
 @debug_option
@@ -148,7 +151,7 @@ def _request(options: dict[str, Any], replay: str | None) -> Any:
         return None
     return Request(
         config_path=path,
-        overrides=options["overrides"],
+        overrides=(*options["overrides"], *traces_override(options["traces"])),
         suite=options["suite"],
         limit=options["limit"],
         query_ids=options["query_ids"],

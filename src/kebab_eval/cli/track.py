@@ -15,6 +15,8 @@ from kebab_eval.cli.options import (
     json_option,
     quiet_option,
     selection_options,
+    traces_option,
+    traces_override,
     tracking_uri_option,
 )
 
@@ -51,6 +53,7 @@ Examples:
 """
 )
 @tracking_uri_option
+@traces_option
 @_evaluation_options
 def track(**options: Any) -> int:
     """Evaluate a system and log one MLflow run.
@@ -58,7 +61,8 @@ def track(**options: Any) -> int:
     Asks every golden query, judges the hits, keeps a local record in mlruns/spool, logs it to
     MLflow, and prints the metrics and the links of the UI.
     """
-    return _evaluate(options, track_run=True)
+    overrides = (*options["overrides"], *traces_override(options["traces"]))
+    return _evaluate({**options, "overrides": overrides}, track_run=True)
 
 
 @click.command(
@@ -108,7 +112,7 @@ def conclude(outcome: Outcome, *, as_json: bool, quiet: bool) -> int:
     if as_json:
         from kebab_eval.cli.output import print_json
 
-        print_json(_document(outcome))
+        print_json(document(outcome))
     elif not quiet:
         _print(outcome)
     if outcome.too_many_failed:
@@ -152,7 +156,8 @@ def _tags(pairs: tuple[str, ...]) -> dict[str, str]:
     return {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
 
 
-def _document(outcome: Outcome) -> dict[str, Any]:
+def document(outcome: Outcome) -> dict[str, Any]:
+    """Return what ``--json`` prints of a finished evaluation."""
     run, tracked = outcome.run, outcome.tracked
     return {
         "run_id": tracked.run_id if tracked else run.run_id,
@@ -173,13 +178,23 @@ def _print(outcome: Outcome) -> None:
     print_run(outcome.run, Console(highlight=False))
     print()
     print(f"record   {outcome.folder}")
+    if outcome.tracked is not None:
+        print_links(outcome)
+
+
+def print_links(outcome: Outcome) -> None:
+    """Print the pages of an MLflow run: itself, its queries, both beside the run before."""
     tracked = outcome.tracked
     if tracked is None:
         return
     print(f"MLflow   {tracked.ui_url}")
+    if outcome.sent.total:
+        print(f"queries  {tracked.queries_url}")
     if tracked.previous:
         before = tracked.previous
         print(f"compare  {before.compare_url}")
+        if outcome.sent.total:
+            print(f"pairs    {before.pairs_url}")
         print(f"         (with the run before it, {before.name})")
         print(f"         is the difference real?  kebab-eval compare {before.run_id[:8]} latest")
     if outcome.run.info["mlflow"]["tracking_uri"].startswith("sqlite:"):

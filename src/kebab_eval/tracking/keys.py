@@ -15,6 +15,7 @@ from kebab_eval.metrics import default_registry
 TAG_RECORD = "kebab_eval.record_id"
 TAG_GOLDEN = "kebab_eval.golden_digest"
 TAG_GATE = "kebab_eval.gate"
+TAG_UPLOADED = "kebab_eval.uploaded"
 TAG_BASELINE, TAG_FROZEN_AT = "kebab_eval.baseline", "kebab_eval.baseline_frozen_at"
 MAX_KEY, MAX_PARAM, MAX_TAG = 250, 6000, 8000
 
@@ -130,6 +131,12 @@ def runs_url(base: str, experiment_id: str) -> str:
 
 def run_url(base: str, experiment_id: str, run_id: str) -> str:
     return f"{base}/#/experiments/{experiment_id}/runs/{run_id}"
+
+
+def queries_url(base: str, experiment_id: str, run_id: str, baseline_id: str | None = None) -> str:
+    """Return the page of a run's queries; with a baseline, both runs' paired row by row."""
+    against = "" if baseline_id is None else f"?compareToRunUuid={baseline_id}"
+    return f"{run_url(base, experiment_id, run_id)}/evaluations{against}"
 
 
 def compare_url(base: str, experiment_ids: Collection[str], run_ids: list[str]) -> str:

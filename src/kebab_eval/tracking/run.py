@@ -2,52 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import threading
-import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from kebab_eval.errors import KebabEvalError, TrackerError
 from kebab_eval.records import EvalRun
 from kebab_eval.redaction import redact
 from kebab_eval.tracking import keys
+from kebab_eval.tracking.pulse import Pulse, in_background
 from kebab_eval.tracking.store import Store, migrating, prepare_database
+from kebab_eval.tracking.trace_upload import Progress, Sent
+from kebab_eval.tracking.upload import PreviousRun, TrackedRun, Upload, milliseconds
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 T = TypeVar("T")
 
-_START_DEADLINE_S, _LOG_DEADLINE_S, _END_DEADLINE_S = 30.0, 300.0, 15.0
-_BATCH = 100  # MLflow's limit of params a call; metrics and tags may be more, one limit is simpler
-_QUIET_LOGGERS = ("alembic", "mlflow.store.db.utils", "mlflow.tracking.fluent")
-
-
-@dataclass(frozen=True, slots=True)
-class PreviousRun:
-    """The run before one in its experiment, over the same golden set."""
-
-    run_id: str
-    name: str
-    compare_url: str
-
-
-@dataclass(frozen=True, slots=True)
-class TrackedRun:
-    """Where an MLflow run is."""
-
-    run_id: str
-    experiment_id: str
-    ui_url: str
-    previous: PreviousRun | None = None
+_IMPORT_DEADLINE_S, _SETTLE_S, _LAST_TRY_S = 60.0, 2.0, 1.5
+_QUIET_LOGGERS = ("alembic", "mlflow.tracking.fluent")
 
 
 class Tracker:
@@ -63,20 +42,28 @@ class Tracker:
         self.experiment = experiment
         self._imported: Future[None] | None = None
         self._started: Future[TrackedRun] | None = None
+        self._pulse = Pulse(store)
 
     def begin(self) -> None:
         """Start importing MLflow in the background."""
-        self._imported = _in_background(_import_mlflow)
+        self._imported = in_background(_import_mlflow)
 
     def start(
-        self, name: str, record_id: str, tags: Mapping[str, str], *, again: bool = False
+        self,
+        name: str,
+        record_id: str,
+        tags: Mapping[str, str],
+        created_at: str,
+        *,
+        again: bool = False,
     ) -> None:
         """Create the run in the background; a failure is raised by :meth:`finish`.
 
         Args:
+            created_at: when the evaluation began (UTC, RFC 3339).
             again: take the run that was made for the record before, if there is one.
         """
-        before, now_ms = self._imported, int(time.time() * 1000)
+        before, start_ms = self._imported, milliseconds(created_at)
 
         def create() -> TrackedRun:
             if before is not None:
@@ -84,18 +71,22 @@ class Tracker:
             else:
                 _import_mlflow()
             marked = {**tags, keys.TAG_RECORD: record_id}
-            return _create_run(self.store, self.experiment, name, now_ms, marked, again=again)
+            where = (self.store, self.experiment, self._pulse)
+            return _create_run(*where, name, start_ms=start_ms, tags=marked, again=again)
 
-        self._started = _in_background(create)
+        self._started = in_background(create)
 
-    def settle(self, timeout_s: float = 10) -> None:
-        """Wait until the background work is over, at most so long.
+    def settle(self) -> None:
+        """Wait until MLflow is imported, and a little for the run to be created.
 
         Importing MLflow and opening a database hold the interpreter; searches of an engine in this
-        process would be measured slower than they are.
+        process would be measured slower than they are. A server that does not answer holds nothing.
         """
+        if self._imported is not None:
+            wait([self._imported], timeout=_IMPORT_DEADLINE_S)
         if self._started is not None:
-            wait([self._started], timeout=timeout_s)
+            embedded = self.store.database is not None
+            wait([self._started], timeout=_IMPORT_DEADLINE_S if embedded else _SETTLE_S)
 
     def wait(self) -> TrackedRun:
         """Return the run once it is created.
@@ -105,63 +96,60 @@ class Tracker:
         """
         if self._started is None:
             raise TrackerError("the MLflow run was never started")
-        return self._within(self._started, _START_DEADLINE_S)
+        return self._pulse.attend(self._started)
 
-    def finish(self, run: EvalRun, folder: Path, note: str, status: str) -> None:
-        """Log params, metrics, the dataset and the record's files; end the run as ``status``."""
+    def finish(
+        self,
+        run: EvalRun,
+        folder: Path,
+        note: str,
+        status: str,
+        progress: Progress = lambda _done, _total: None,
+    ) -> Sent:
+        """Log what MLflow does not hold yet; end the run as ``status``.
+
+        Everything is logged in such a way that logging it twice leaves it there once.
+
+        Args:
+            progress: called with how many traces are there, and how many there will be.
+
+        Returns:
+            How many traces were sent, and how many were there.
+        """
         tracked = self.wait()
         client = open_client(self.store)
+        upload = Upload(client, self.store, tracked, run, folder, self._pulse)
         try:
             # In a thread of its own: a server that answers byte by byte must not hold us for ever.
-            logged = _in_background(lambda: _log(client, tracked.run_id, run, folder, note))
+            logged = in_background(lambda: upload.log(note, progress))
             with told(self.store):
-                self._within(logged, _LOG_DEADLINE_S)
+                sent = self._pulse.attend(logged)
         except BaseException as failure:
             # The run must not stay RUNNING: what cut the upload short decides its end.
             killed = isinstance(failure, KeyboardInterrupt)
             self._end(client, tracked, "KILLED" if killed else "FAILED")
             raise
         with told(self.store):
-            ended = _in_background(lambda: client.set_terminated(tracked.run_id, status))
-            self._within(ended, _END_DEADLINE_S)
+            self._pulse.beat()
+            self._pulse.attend(in_background(lambda: upload.end(status)))
+        return sent
 
     def abandon(self, status: str) -> None:
         """End a run that has nothing to show, if it was created at all."""
         if self._started is None:
             return
         try:
-            tracked = self._within(self._started, _END_DEADLINE_S)
+            tracked = self._pulse.attend(self._started)
         except TrackerError:
             return
         self._end(open_client(self.store), tracked, status)
 
-    def _within(self, work: Future[T], deadline_s: float) -> T:
-        try:
-            return work.result(timeout=deadline_s)
-        except TimeoutError:
-            message = f"{self.store.shown}: no answer within {deadline_s:g} s; is the server well?"
-            raise TrackerError(message) from None
-
     def _end(self, client: MlflowClient, tracked: TrackedRun, status: str) -> None:
-        ended = _in_background(lambda: client.set_terminated(tracked.run_id, status))
+        ended = in_background(lambda: client.set_terminated(tracked.run_id, status))
         try:
-            self._within(ended, _END_DEADLINE_S)
+            ended.result(timeout=_LAST_TRY_S if self.store.database is None else None)
         except Exception as reason:  # the first failure is the one to tell
             logging.getLogger("kebab_eval").debug("could not end the MLflow run: %s", reason)
-
-
-def _in_background(task: Callable[[], T]) -> Future[T]:
-    """Run a task in a daemon thread: an early exit does not wait for MLflow to be imported."""
-    future: Future[T] = Future()
-
-    def work() -> None:
-        try:
-            future.set_result(task())
-        except BaseException as reason:
-            future.set_exception(reason)
-
-    threading.Thread(target=work, daemon=True, name="kebab-eval-tracking").start()
-    return future
 
 
 def _import_mlflow() -> None:
@@ -172,6 +160,8 @@ def _import_mlflow() -> None:
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
     for name in _QUIET_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
+    # A database that refuses is told by the error that follows, without MLflow's own traceback.
+    logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import mlflow  # noqa: F401  # imported for its side: the modules are then in memory
@@ -201,21 +191,26 @@ def told(store: Store) -> Iterator[None]:
 def _create_run(
     store: Store,
     experiment: str,
+    pulse: Pulse,
     name: str,
+    *,
     start_ms: int,
     tags: Mapping[str, str],
-    *,
     again: bool,
 ) -> TrackedRun:
     prepare_database(store)
     with told(store), migrating(store):
+        pulse.beat()
         client = open_client(store)
         experiment_id = find_experiment(client, store, experiment)
+        pulse.beat()
         # Only a run over the same golden set answers the same question.
         same = f"tags.`{keys.TAG_GOLDEN}` = '{tags[keys.TAG_GOLDEN]}'"
+        earlier = f"{same} and attributes.start_time <= {start_ms}"
         newest = client.search_runs(
-            [experiment_id], same, order_by=["start_time DESC"], max_results=1
+            [experiment_id], earlier, order_by=["start_time DESC"], max_results=2
         )
+        pulse.beat()
         made = _made_before(client, experiment_id, tags[keys.TAG_RECORD]) if again else None
         if made is not None:
             client.update_run(made, status="RUNNING")
@@ -232,9 +227,15 @@ def _create_run(
     if newest:
         before = newest[0].info
         link = keys.compare_url(store.ui_url, [experiment_id], [before.run_id, run_id])
-        previous = PreviousRun(before.run_id, before.run_name, link)
+        pairs = keys.queries_url(store.ui_url, experiment_id, run_id, before.run_id)
+        previous = PreviousRun(before.run_id, before.run_name, link, pairs)
     return TrackedRun(
-        run_id, experiment_id, keys.run_url(store.ui_url, experiment_id, run_id), previous
+        run_id,
+        experiment_id,
+        keys.run_url(store.ui_url, experiment_id, run_id),
+        previous,
+        keys.queries_url(store.ui_url, experiment_id, run_id),
+        taken=made is not None,
     )
 
 
@@ -267,39 +268,3 @@ def find_experiment(client: MlflowClient, store: Store, name: str) -> str:
             "or choose another with --experiment"
         )
     return str(found.experiment_id)
-
-
-def _log(client: MlflowClient, run_id: str, run: EvalRun, folder: Path, note: str) -> None:
-    from mlflow.entities import Metric, Param, RunTag
-
-    now = int(time.time() * 1000)
-    snapshot = {**run.info["system"], "golden_digest": run.golden.digest}
-    params = [Param(*pair) for pair in keys.run_params(run.config, snapshot).items()]
-    settings = run.config["metrics"]
-    logged = keys.run_metrics(
-        run.aggregate, settings["primary"], settings.get("eval_version", "both")
-    )
-    metrics = [Metric(key, value, now, 0) for key, value in logged.items()]
-    tables = [{"path": "per_query_table.json", "type": "table"}]
-    tags = [
-        RunTag("mlflow.note.content", note[: keys.MAX_TAG]),
-        RunTag("mlflow.loggedArtifacts", json.dumps(tables)),  # what the artifact view compares
-    ]
-    for start in range(0, max(len(params), len(metrics)), _BATCH):
-        part = slice(start, start + _BATCH)
-        client.log_batch(run_id, metrics[part], params[part], tags if start == 0 else ())
-    client.log_inputs(run_id, datasets=[_dataset_input(run.info["golden"])])
-    client.log_artifacts(run_id, str(folder))
-
-
-def _dataset_input(golden: Mapping[str, Any]) -> Any:
-    from mlflow.entities import Dataset, DatasetInput, InputTag
-
-    dataset = Dataset(
-        name=golden["name"],
-        digest=golden["digest"],
-        source_type="local",
-        source=json.dumps({"uri": golden["path"]}, ensure_ascii=False),
-        profile=json.dumps({"num_queries": golden["queries"], "version": golden["version"]}),
-    )
-    return DatasetInput(dataset, tags=[InputTag("mlflow.data.context", "eval")])

@@ -54,7 +54,12 @@ class RecordWriter:
 
     @classmethod
     def create(
-        cls, root: Path, name: str, info: Mapping[str, Any], files: Mapping[str, str]
+        cls,
+        root: Path,
+        name: str,
+        info: Mapping[str, Any],
+        files: Mapping[str, str],
+        at: datetime | None = None,
     ) -> RecordWriter:
         """Start a record: all of its first files are there, or nothing is.
 
@@ -62,8 +67,9 @@ class RecordWriter:
             root: the spool folder; made when it is absent.
             info: what ``run.json`` holds; ``id``, ``created_at`` and ``status`` are added.
             files: further files, name to text.
+            at: when the evaluation began; None is now.
         """
-        now = datetime.now(UTC)
+        now = datetime.now(UTC) if at is None else at.astimezone(UTC)
         run_id = new_run_id(name, now)
         folder = root / run_id
         started = {
@@ -173,7 +179,7 @@ def read_record(folder: Path) -> EvalRun:
     config = _read_json(folder / CONFIG_FILE, ("search", "metrics"))
     aggregate_path = folder / AGGREGATE_FILE
     aggregate = _read_json(aggregate_path) if aggregate_path.exists() else {}
-    results = tuple(_read_lines(folder / RESULTS_FILE, QueryResult.from_json, "a query result"))
+    results = tuple(read_results(folder / RESULTS_FILE))
     queries = tuple(_read_lines(folder / GOLDEN_FILE, GoldenQuery.from_json, "a golden query"))
     try:
         about = info["golden"]
@@ -189,6 +195,15 @@ def read_record(folder: Path) -> EvalRun:
     except _DAMAGE as reason:
         raise RecordError(f"{folder / RUN_FILE}: 'golden' is damaged ({_said(reason)})") from reason
     return EvalRun(info, config, golden, results, aggregate)
+
+
+def read_results(path: Path) -> Iterator[QueryResult]:
+    """Yield the results of a ``per_query.jsonl``.
+
+    Raises:
+        RecordError: the file is damaged, told with each line.
+    """
+    return _read_lines(path, QueryResult.from_json, "a query result")
 
 
 def read_candidates(folder: Path) -> dict[str, dict[str, tuple[Candidate, ...]]]:

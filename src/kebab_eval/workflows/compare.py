@@ -39,12 +39,28 @@ class Pair:
     @property
     def ui_url(self) -> str | None:
         """The page that shows both runs side by side; None where one of them is elsewhere."""
-        old, new = self.before, self.after
-        if old is None or new is None or old.store.shown != new.store.shown:
+        found = self._in_one_store()
+        if found is None:
             return None
+        old, new = found
         return keys.compare_url(
             new.store.ui_url, [old.experiment_id, new.experiment_id], [old.run_id, new.run_id]
         )
+
+    @property
+    def pairs_url(self) -> str | None:
+        """The page that pairs both runs' queries; None where one of them is elsewhere."""
+        found = self._in_one_store()
+        if found is None or found[0].experiment_id != found[1].experiment_id:
+            return None
+        old, new = found
+        return keys.queries_url(new.store.ui_url, new.experiment_id, new.run_id, old.run_id)
+
+    def _in_one_store(self) -> tuple[Logged, Logged] | None:
+        old, new = self.before, self.after
+        if old is None or new is None or old.store.shown != new.store.shown:
+            return None
+        return old, new
 
 
 def find_pair(request: Request) -> Pair:

@@ -33,8 +33,10 @@ from kebab_eval.reports.markdown import render_note
 from kebab_eval.reports.parquet import FROM_QUERIES, PARQUET_FILE, render_parquet
 from kebab_eval.tracking import spool
 from kebab_eval.tracking.keys import TAG_GOLDEN
-from kebab_eval.tracking.run import TrackedRun, Tracker
+from kebab_eval.tracking.run import Tracker
 from kebab_eval.tracking.store import resolve_store
+from kebab_eval.tracking.trace_upload import Sent
+from kebab_eval.tracking.upload import TrackedRun
 from kebab_eval.workflows.answers import check_answers, with_answers
 from kebab_eval.workflows.fanout import fan_out
 from kebab_eval.workflows.golden_source import held_against, read_golden
@@ -75,6 +77,7 @@ class Outcome:
     run: EvalRun
     folder: Path
     tracked: TrackedRun | None = None
+    sent: Sent = field(default_factory=Sent)
 
     @property
     def status(self) -> str:
@@ -158,7 +161,9 @@ def evaluate(request: Request, progress: Progress = _silent, *, track: bool) -> 
                 _input_files(prepared),
             )
             if tracker is not None:
-                tracker.start(name, writer.info["id"], run_tags(writer.info))
+                tracker.start(
+                    name, writer.info["id"], run_tags(writer.info), writer.info["created_at"]
+                )
             session = Session(loaded, golden, backend, writer, {}, answerer)
             return complete(session, tracker, progress)
         finally:
@@ -228,10 +233,10 @@ def complete(session: Session, tracker: Tracker | None, progress: Progress) -> O
         run = EvalRun(
             {**writer.info, "status": status}, loaded.snapshot, golden, results, aggregate
         )
-        _write(run, writer)
+        write_judged(run, writer)
         if status != "KILLED":
             restore_signals(previous)
-        outcome = _track(run, writer, tracker)
+        outcome = track_run(run, writer, tracker, progress)
     except (RecordError, KeyboardInterrupt) as failure:
         ignore_signals()
         writer.close()
@@ -314,10 +319,10 @@ def _ask_missing(session: Session, progress: Progress) -> None:
         raise failures.exceptions[0] from None
 
 
-def _write(run: EvalRun, writer: spool.RecordWriter) -> None:
+def write_judged(run: EvalRun, writer: spool.RecordWriter) -> None:
     """Write the judged record; it is whole before MLflow sees any of it."""
     writer.write_results(run.results)
-    writer.write(spool.GOLDEN_FILE, _golden_lines(run.golden))  # spans may be resolved only now
+    writer.write(spool.GOLDEN_FILE, golden_lines(run.golden))  # spans may be resolved only now
     for name, content in run_files(run).items():
         writer.write(name, content)
     if len(run.results) > FROM_QUERIES:
@@ -325,7 +330,14 @@ def _write(run: EvalRun, writer: spool.RecordWriter) -> None:
     writer.update(status=run.info["status"])
 
 
-def _track(run: EvalRun, writer: spool.RecordWriter, tracker: Tracker | None) -> Outcome:
+def track_run(
+    run: EvalRun, writer: spool.RecordWriter, tracker: Tracker | None, progress: Progress
+) -> Outcome:
+    """Bring a judged record to MLflow, and note in it where it went.
+
+    Raises:
+        TrackerError: MLflow failed; the record is complete, and the message says how to go on.
+    """
     if tracker is None:
         return Outcome(run, writer.folder)
     try:
@@ -337,13 +349,20 @@ def _track(run: EvalRun, writer: spool.RecordWriter, tracker: Tracker | None) ->
         }
         writer.update(mlflow=mlflow)
         run = replace(run, info=dict(writer.info))
-        tracker.finish(run, writer.folder, render_note(run), str(run.info["status"]))
+        sent = tracker.finish(
+            run,
+            writer.folder,
+            render_note(run),
+            str(run.info["status"]),
+            lambda done, total: progress("traces", done, total),
+        )
     except TrackerError as failure:
         raise TrackerError(
             f"{failure}\nthe results are complete in {writer.folder}; "
-            f"'kebab-eval report {writer.folder}' shows them"
+            f"'kebab-eval report {writer.folder}' shows them\n"
+            f"'kebab-eval upload {writer.folder}' sends them to MLflow once it answers"
         ) from failure
-    return Outcome(run, writer.folder, tracked)
+    return Outcome(run, writer.folder, tracked, sent)
 
 
 def _mark(writer: spool.RecordWriter, status: str) -> None:
@@ -362,11 +381,12 @@ def _input_files(prepared: _Prepared) -> dict[str, str]:
     return {
         "config.yaml": where + text,
         spool.CONFIG_FILE: spool.dump_json(snapshot),
-        spool.GOLDEN_FILE: _golden_lines(prepared.golden),
+        spool.GOLDEN_FILE: golden_lines(prepared.golden),
     }
 
 
-def _golden_lines(golden: GoldenSet) -> str:
+def golden_lines(golden: GoldenSet) -> str:
+    """Return a golden set as its record holds it, a query a line."""
     return "".join(spool.dump_line(query.to_json()) + "\n" for query in golden.queries)
 
 
@@ -380,6 +400,7 @@ def _run_info(prepared: _Prepared, request: Request, tracker: Tracker | None) ->
             "digest": golden.digest,
             "path": prepared.loaded.snapshot["golden"]["path"],
             "queries": len(golden.queries),
+            "queries_in_set": prepared.queries_in_set,
             "format": golden.format,
             "min_relevance": golden.min_relevance,
         },

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
@@ -212,7 +213,7 @@ class _Caller:
         """Return what one call gave to each query; None for one that is worth asking singly."""
         await self.pace.wait()
         pairs = [(query.query_id, query.query) for _, query in batch]
-        started = time.perf_counter()
+        started, asked_at = time.perf_counter(), _now()
         try:
             async with asyncio.timeout(self.execution.timeout_s * len(batch)):
                 responses = await self.backend.search_many(pairs)
@@ -223,15 +224,15 @@ class _Caller:
         found: list[QueryResult | None] = []
         for (_, query), response in zip(batch, responses, strict=True):
             if isinstance(response, BackendError):
-                failed = QueryResult(query.query_id, query.query, self.mode, error=_cause(response))
+                failed = self.failed(query, _cause(response), 1, asked_at)
                 found.append(None if response.retry else failed)
             else:
-                found.append(self.result(query, response, share_ms, 1))
+                found.append(self.result(query, response, share_ms, attempts=1, asked_at=asked_at))
         return found
 
     async def ask(self, query: GoldenQuery) -> QueryResult:
         total = self.execution.total_timeout_s
-        attempts = 1
+        attempts, asked_at = 1, _now()
         try:
             async with asyncio.timeout(total) as deadline:
                 # Nearly all are answered at once, and the machinery of retries has its price.
@@ -247,25 +248,25 @@ class _Caller:
                             return result
                         raise result
         except BackendError as failure:
-            return self.failed(query, _cause(failure), attempts)
+            return self.failed(query, _cause(failure), attempts, asked_at)
         except TimeoutError:
             if not deadline.expired():
                 raise
             cause = f"timeout: no answer within {total:g} s, with {attempts} attempts"
-            return self.failed(query, cause, attempts)
+            return self.failed(query, cause, attempts, asked_at)
         raise AssertionError("the last attempt returns or raises")
 
     async def attempt(self, query: GoldenQuery, number: int = 1) -> QueryResult | BackendError:
         """Ask once; return the result, or the failure that may be worth another attempt."""
         await self.pace.wait()
         timeout_s = self.execution.timeout_s
-        started = time.perf_counter()
+        started, asked_at = time.perf_counter(), _now()
         deadline = asyncio.timeout(timeout_s)
         try:
             async with deadline:
                 response = await self.backend.search(query.query, query.query_id)
             latency_ms = (time.perf_counter() - started) * 1000
-            return self.result(query, response, latency_ms, number)
+            return self.result(query, response, latency_ms, attempts=number, asked_at=asked_at)
         except BackendError as failure:
             return failure
         except asyncio.CancelledError as stopped:
@@ -277,13 +278,19 @@ class _Caller:
             return BackendError(_cause(failure))
 
     def result(
-        self, query: GoldenQuery, response: SearchResponse, latency_ms: float, attempts: int
+        self,
+        query: GoldenQuery,
+        response: SearchResponse,
+        latency_ms: float,
+        *,
+        attempts: int,
+        asked_at: str,
     ) -> QueryResult:
         hits = tuple(response.hits)
         try:
             _check_scores(hits)
         except BackendError as failure:
-            return self.failed(query, _cause(failure), attempts)
+            return self.failed(query, _cause(failure), attempts, asked_at)
         return QueryResult(
             query.query_id,
             query.query,
@@ -293,12 +300,22 @@ class _Caller:
             attempts=attempts,
             timings_ms=dict(response.timings_ms),
             candidates=dict(response.candidates),
+            started_at=asked_at if response.timed else None,
         )
 
-    def failed(self, query: GoldenQuery, error: str, attempts: int) -> QueryResult:
+    def failed(self, query: GoldenQuery, error: str, attempts: int, asked_at: str) -> QueryResult:
         return QueryResult(
-            query.query_id, query.query, self.mode, error=error, attempts=max(1, attempts)
+            query.query_id,
+            query.query,
+            self.mode,
+            error=error,
+            attempts=max(1, attempts),
+            started_at=asked_at,
         )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _latency(response: SearchResponse, wall_ms: float) -> float | None:

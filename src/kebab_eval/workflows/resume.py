@@ -32,6 +32,7 @@ def resume(
     *,
     failed_too: bool = False,
     tracking_uri: str | None = None,
+    traces: str | None = None,
 ) -> Outcome:
     """Finish an interrupted evaluation; the record is then as one that nothing interrupted.
 
@@ -41,6 +42,7 @@ def resume(
     Args:
         reference: what names the record.
         failed_too: ask the queries once more that failed, or whose answer did.
+        traces: which queries become traces, in place of what the record says.
 
     Raises:
         UsageError: there is no such record, or it is finished.
@@ -60,6 +62,7 @@ def resume(
         raise UsageError(Fault(str(folder), f"all {len(kept)} queries are answered{more}"))
     with signals_raise():
         loaded = load_recorded(folder / spool.CONFIG_FILE)
+        loaded = replace(loaded, snapshot=with_traces(loaded.snapshot, traces))
         tracker = _tracker(run.info, tracking_uri)
         backend = open_system(loaded)
         try:
@@ -71,7 +74,8 @@ def resume(
             writer = spool.RecordWriter.reopen(folder, kept)
             writer.update(status="RUNNING")
             if tracker is not None:
-                tracker.start(run.name, run.run_id, run_tags(run.info), again=True)
+                tags, created_at = run_tags(run.info), str(run.info["created_at"])
+                tracker.start(run.name, run.run_id, tags, created_at, again=True)
             collected = {
                 places[result.query_id]: replace(
                     result, metrics={}, candidates=candidates[result.query_id]
@@ -82,6 +86,13 @@ def resume(
             return complete(session, tracker, progress)
         finally:
             asyncio.run(backend.close())
+
+
+def with_traces(config: Mapping[str, Any], traces: str | None) -> Mapping[str, Any]:
+    """Return a recorded config with another choice of the queries that become traces."""
+    if traces is None:
+        return config
+    return {**config, "tracking": {**config.get("tracking", {}), "traces": traces}}
 
 
 def _failed(result: QueryResult) -> bool:
