@@ -21,7 +21,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "upload": (
             "kebab_eval.cli.upload:upload",
-            "Send a local record to MLflow, as after an outage.",
+            "Send a local record to MLflow.",
         ),
         "score": ("kebab_eval.cli.score:score", "Score a TREC run file against qrels."),
     },
