@@ -60,7 +60,6 @@ def make_run(count: int) -> Any:
             ),
             12.5,
             metrics=dict.fromkeys(METRICS, n % 11 / 10),
-            timings_ms={"lexical": 4.0, "vector": 8.0},
             started_at="2026-12-01T12:00:00.000000Z",
         )
         for n, query in enumerate(queries)
