@@ -69,7 +69,9 @@ def links(store: Path) -> Iterator[dict[str, str]]:
     try:
         _await("127.0.0.1", port)
         lines = (store / "ui.log").read_text().splitlines()
-        found = [re.match(r"(UI|runs|newest|compare) +(http\S+)$", line) for line in lines]
+        found = [
+            re.match(r"(UI|runs|newest|queries|compare|pairs) +(http\S+)$", line) for line in lines
+        ]
         yield {match[1]: match[2] for match in found if match}
     finally:
         server.send_signal(signal.SIGINT)
@@ -152,6 +154,57 @@ def test_the_run_page_shows_the_note_and_the_params(page: Any, links: dict[str, 
     assert "golden_queries" in text
     _close_assistant(page)
     _picture(page, "run-page.png")
+
+
+def test_the_evaluation_page_pairs_every_query_of_two_runs(
+    page: Any, links: dict[str, str]
+) -> None:
+    page.set_viewport_size({"width": 1440, "height": 1000})
+    page.goto(links["pairs"])
+    page.get_by_text("expected_ids").first.wait_for(timeout=60_000)
+    _close_assistant(page)
+    page.get_by_text("90 of 90").wait_for(timeout=60_000)
+    _picture(page, "evaluation-pairs.png")
+
+    head = page.locator("body").inner_text()
+    # the averages of the candidate, and how far each is from the baseline's
+    assert re.search(r"ndcg_at_10_doc\s+AVG\s+0\.68\s+\+0\.08", head)
+    assert re.search(r"hit_at_10_doc\s+AVG\s+[\d.]+\s+\+[\d.]+", head)
+
+    # Only the rows in sight are in the page. Each row is a query, with a trace of either run.
+    pairs: dict[str, list[str]] = {}
+    page.mouse.move(700, 700)
+    for _ in range(80):
+        text = page.locator("body").inner_text()
+        for row in re.split(r'\n\{ "query_id": "', text)[1:]:
+            query_id = row[: row.index('"')]
+            pairs[query_id] = re.findall(r"\btr-[0-9a-f]{32}\b", row)
+        if len(pairs) == 90:
+            break
+        page.mouse.wheel(0, 300)
+        page.wait_for_timeout(150)
+    assert len(pairs) == 90
+    assert {query_id: ids for query_id, ids in pairs.items() if len(set(ids)) != 2} == {}
+
+
+def test_a_trace_shows_the_hits_as_documents_below_its_search(
+    page: Any, links: dict[str, str]
+) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(links["queries"])
+    page.get_by_text("expected_ids").first.wait_for(timeout=60_000)
+    _close_assistant(page)
+    page.get_by_text('"query_id": "exam-016"').first.click()
+    page.get_by_text("Spans").wait_for(timeout=60_000)
+    for stage in ("lexical", "embedding", "vector", "fusion"):
+        page.get_by_text(stage, exact=True).first.wait_for(timeout=60_000)
+    page.get_by_text("search", exact=True).first.click()
+    page.get_by_text("doc_uri").first.wait_for(timeout=60_000)
+    assert page.get_by_text("doc_uri").count() == 10  # one card for each hit
+    _picture(page, "trace.png")
+    page.get_by_text("doc_uri").first.click()
+    page.get_by_text("grade_doc").first.wait_for(timeout=60_000)
+    assert "exam/reliability-engineering.md" in page.locator("body").inner_text()
 
 
 def test_the_report_needs_no_script_and_no_network(page: Any, store: Path) -> None:

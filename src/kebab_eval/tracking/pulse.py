@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 _SERVER_S, _EMBEDDED_S = 7.0, 60.0
 _SLOWEST_BYTES_S = 500_000
-_NEVER_S = 3600.0
+_IMPORT_S = 120.0  # of work that has asked nothing yet: MLflow is imported before
 
 
 class Pulse:
@@ -29,7 +29,7 @@ class Pulse:
         self._shown = store.shown
         self._patience_s = _SERVER_S if store.database is None else _EMBEDDED_S
         self._stopped = False
-        self._due = time.monotonic() + _NEVER_S  # nothing has been asked yet
+        self._due = time.monotonic() + _IMPORT_S
 
     def beat(self, size: int = 0) -> None:
         """Say that a request begins, of so many bytes.

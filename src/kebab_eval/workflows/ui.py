@@ -61,9 +61,11 @@ def _links(store: Store, base: str) -> tuple[tuple[str, str], ...]:
         experiment, digest, newest = runs[0]
         links.append(("runs", keys.runs_url(base, experiment)))
         links.append(("newest", keys.run_url(base, experiment, newest)))
+        links.append(("queries", keys.queries_url(base, experiment, newest)))
         before = [run for *same, run in runs[1:] if same == [experiment, digest]]
         if before:
             links.append(("compare", keys.compare_url(base, [experiment], [before[0], newest])))
+            links.append(("pairs", keys.queries_url(base, experiment, newest, before[0])))
     return tuple(links)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
@@ -434,3 +435,20 @@ def test_a_system_that_dies_within_a_batch_is_not_asked_for_the_rest_of_it() -> 
     # One call for ten, then three of them singly; seven more and twenty others are not asked.
     assert (len(backend.calls), backend.asked) == (1, ["q0", "q1", "q2"])
     assert len(found) == 3
+
+
+def test_a_result_says_when_its_search_began_and_a_kept_answer_does_not() -> None:
+    before = datetime.now(UTC)
+
+    async def search(query_id: str) -> SearchResponse:
+        if query_id == "q1":
+            raise BackendError("down")
+        return SearchResponse((HIT,), timed=query_id != "q2")
+
+    found = collect(Fake(search), 3)
+    after = datetime.now(UTC)
+    assert found[2].started_at is None
+    for result in (found[0], found[1]):
+        assert result.started_at is not None
+        assert before <= datetime.fromisoformat(result.started_at) <= after
+        assert result.started_at.endswith("Z")
