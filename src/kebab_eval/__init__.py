@@ -15,10 +15,17 @@ if TYPE_CHECKING:
 
     from kebab_eval.api import evaluate
     from kebab_eval.errors import KebabEvalError
+    from kebab_eval.programs import check_gate, compare, track
 
-_EXPORTS = {"KebabEvalError": "kebab_eval.errors", "evaluate": "kebab_eval.api"}
+_EXPORTS = {
+    "KebabEvalError": "kebab_eval.errors",
+    "check_gate": "kebab_eval.programs",
+    "compare": "kebab_eval.programs",
+    "evaluate": "kebab_eval.api",
+    "track": "kebab_eval.programs",
+}
 
-__all__ = ["KebabEvalError", "__version__", "evaluate"]
+__all__ = ["KebabEvalError", "__version__", "check_gate", "compare", "evaluate", "track"]
 
 
 def __getattr__(name: str) -> Any:

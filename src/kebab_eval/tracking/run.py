@@ -37,9 +37,15 @@ class Tracker:
     :meth:`finish` fills and closes it; whatever happens in between, a run that was made is closed.
     """
 
-    def __init__(self, store: Store, experiment: str) -> None:
+    def __init__(self, store: Store, experiment: str, into: str | None = None) -> None:
+        """Log to a store.
+
+        Args:
+            into: an MLflow run of the caller's, which is filled and left open; None makes one.
+        """
         self.store = store
         self.experiment = experiment
+        self._into = into
         self._imported: Future[None] | None = None
         self._started: Future[TrackedRun] | None = None
         self._pulse = Pulse(store)
@@ -71,6 +77,8 @@ class Tracker:
             else:
                 _import_mlflow()
             marked = {**tags, keys.TAG_RECORD: record_id}
+            if self._into is not None:
+                return _take_run(self.store, self._pulse, self._into, marked)
             where = (self.store, self.experiment, self._pulse)
             return _create_run(*where, name, start_ms=start_ms, tags=marked, again=again)
 
@@ -129,9 +137,10 @@ class Tracker:
             killed = isinstance(failure, KeyboardInterrupt)
             self._end(client, tracked, "KILLED" if killed else "FAILED")
             raise
-        with told(self.store):
-            self._pulse.beat()
-            self._pulse.attend(in_background(lambda: upload.end(status)))
+        if self._into is None:
+            with told(self.store):
+                self._pulse.beat()
+                self._pulse.attend(in_background(lambda: upload.end(status)))
         return sent
 
     def abandon(self, status: str) -> None:
@@ -145,6 +154,8 @@ class Tracker:
         self._end(open_client(self.store), tracked, status)
 
     def _end(self, client: MlflowClient, tracked: TrackedRun, status: str) -> None:
+        if self._into is not None:
+            return  # whoever opened it ends it
         ended = in_background(lambda: client.set_terminated(tracked.run_id, status))
         try:
             ended.result(timeout=_LAST_TRY_S if self.store.database is None else None)
@@ -236,6 +247,30 @@ def _create_run(
         previous,
         keys.queries_url(store.ui_url, experiment_id, run_id),
         taken=made is not None,
+    )
+
+
+def _take_run(store: Store, pulse: Pulse, run_id: str, tags: Mapping[str, str]) -> TrackedRun:
+    """Return a run that somebody else made, with the tags of ours; its name stays.
+
+    Raises:
+        TrackerError: the store has no such run.
+    """
+    prepare_database(store)
+    with told(store), migrating(store):
+        pulse.beat()
+        client = open_client(store)
+        experiment_id = str(client.get_run(run_id).info.experiment_id)
+        for key, value in tags.items():
+            if not key.startswith("mlflow.source"):
+                pulse.beat()
+                client.set_tag(run_id, key, value[: keys.MAX_TAG])
+    return TrackedRun(
+        run_id,
+        experiment_id,
+        keys.run_url(store.ui_url, experiment_id, run_id),
+        queries_url=keys.queries_url(store.ui_url, experiment_id, run_id),
+        taken=True,
     )
 
 

@@ -66,6 +66,8 @@ class Request:
     tracking_uri: str | None = None
     with_rag: bool = False
     """Ask for answers, extractive ones where the config names none."""
+    into: str | None = None
+    """An MLflow run of the caller's, which is filled and left open."""
     command: str = ""
     """How to repeat it, for the report; no secret may stand in it."""
 
@@ -144,7 +146,7 @@ def evaluate(request: Request, progress: Progress = _silent, *, track: bool) -> 
         tracker = None
         if track:
             store = resolve_store(request.tracking_uri, loaded.config.tracking.uri)
-            tracker = Tracker(store, loaded.snapshot["experiment"])
+            tracker = Tracker(store, loaded.snapshot["experiment"], request.into)
             tracker.begin()
         backend = open_system(loaded)
         try:
