@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -150,7 +151,7 @@ def _write_at_once(store: Any, experiment_id: str, traces: list[Trace]) -> None:
     from sqlalchemy import event
 
     experiment = store.get_experiment(experiment_id)
-    with store.ManagedSessionMaker(read_only=False) as session:
+    with _no_collection(), store.ManagedSessionMaker(read_only=False) as session:
 
         @contextmanager
         def same(read_only: bool = True) -> Iterator[Any]:
@@ -173,6 +174,18 @@ def _write_at_once(store: Any, experiment_id: str, traces: list[Trace]) -> None:
         finally:
             session.flush = flush
             event.remove(session, "after_rollback", rolled_back)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Hold the garbage collector for a batch: it would look through all of MLflow each time."""
+    held = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if held:
+            gc.enable()
 
 
 def _spans(traces: list[Trace]) -> list[Span]:
