@@ -422,6 +422,8 @@ class Tracking(Section):
     """Which metrics a trace shows."""
     dataset: bool = False
     """Keep the golden set as an MLflow evaluation dataset too."""
+    view: bool = True
+    """Give the experiment a view of its runs with this project's columns."""
 
 
 class Execution(Section):

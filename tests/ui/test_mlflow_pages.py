@@ -144,6 +144,18 @@ def test_two_runs_compare_by_the_one_lever(page: Any, links: dict[str, str]) -> 
     assert {"retrieval/ndcg_at_10_doc", "by_language/ko", "latency/p95_ms"} <= seen
 
 
+def test_the_runs_page_has_the_columns_of_this_project(page: Any, links: dict[str, str]) -> None:
+    page.set_viewport_size({"width": 1600, "height": 700})
+    page.goto(links["runs"])
+    page.get_by_text("rrf_k60").first.wait_for(timeout=60_000)
+    _close_assistant(page)
+    page.get_by_text("retrieval/ndcg_at_10_doc").first.wait_for(timeout=60_000)
+    text = page.locator("body").inner_text()
+    assert "rrf_k1" in text
+    assert "0.683" in text  # nDCG@10 of rrf_k1, in its row
+    _picture(page, "runs-page.png")
+
+
 def test_the_run_page_shows_the_note_and_the_params(page: Any, links: dict[str, str]) -> None:
     page.goto(links["newest"])
     page.get_by_text("rrf_k1").first.wait_for(timeout=60_000)

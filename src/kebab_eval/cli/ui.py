@@ -25,20 +25,29 @@ Examples:
     show_default=True,
     help="The port to listen on.",
 )
+@click.option(
+    "--open", "opening", is_flag=True, help="Open the runs and the last comparison in a browser."
+)
 @tracking_uri_option
 @debug_option
-def ui(config_path: Path | None, host: str, port: int, tracking_uri: str | None) -> int:
+def ui(
+    *, config_path: Path | None, host: str, port: int, opening: bool, tracking_uri: str | None
+) -> int:
     """Start the MLflow UI on the right store.
 
     Prints the addresses of the newest run and of its comparison, then serves until Ctrl-C. For a
     tracking server, which has its UI already, it only prints them.
     """
-    from kebab_eval.workflows.ui import plan_ui, serve
+    from kebab_eval.workflows.ui import open_pages, plan_ui, serve
 
     plan = plan_ui(tracking_uri, config_path, host, port)
     for label, url in plan.links:
         click.echo(f"{label:<9}{url}")
+    if opening:
+        pages = open_pages(plan)
     if plan.command is None:
+        if opening:
+            pages.join()
         return 0
     click.echo("stop with Ctrl-C", err=True)
     return serve(plan)

@@ -125,7 +125,10 @@ def public_uri(uri: str) -> str:
     return _USER_INFO.sub(r"\1", uri, count=1)
 
 
-def runs_url(base: str, experiment_id: str) -> str:
+def runs_url(base: str, experiment_id: str, view: str | None = None) -> str:
+    """Return the page of an experiment's runs; with a view, as that shows them."""
+    if view is not None:
+        return f"{base}/#/experiments/{experiment_id}/runs?viewStateShareKey={quote(view)}"
     return f"{base}/#/experiments/{experiment_id}/evaluation-runs"
 
 

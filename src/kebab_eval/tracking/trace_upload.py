@@ -35,6 +35,8 @@ class Sent:
 
     new: int = 0
     present: int = 0
+    view: bool = False
+    """Whether the experiment has the view of the runs page."""
 
     @property
     def total(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from kebab_eval.tracking.store import Store
 from kebab_eval.tracking.trace_choice import choose
 from kebab_eval.tracking.trace_upload import Progress, Sent, send_traces
 from kebab_eval.tracking.traces import TraceMaker
+from kebab_eval.tracking.views import save_view
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -83,7 +84,7 @@ class Upload:
             self._values(note)
             self._files(files)
             self._dataset()
-        sent = self._traces(progress)
+        sent = replace(self._traces(progress), view=self._view())
         self.pulse.beat()
         self.client.set_tag(self.tracked.run_id, keys.TAG_UPLOADED, digest)
         return sent
@@ -130,6 +131,14 @@ class Upload:
         if settings.get("dataset") and about.get("queries_in_set") == about["queries"]:
             place = self.tracked.experiment_id
             keep_dataset(self.client, self.store, place, self.run.golden, self.pulse)
+
+    def _view(self) -> bool:
+        settings = self.run.config.get("tracking") or {}
+        if not settings.get("view", True):
+            return False
+        self.pulse.beat()
+        primary = str(self.run.config["metrics"]["primary"])
+        return save_view(self.client, self.tracked.experiment_id, primary)
 
     def _traces(self, progress: Progress) -> Sent:
         run, tracked = self.run, self.tracked

@@ -364,6 +364,9 @@ def track_run(
             f"'kebab-eval report {writer.folder}' shows them\n"
             f"'kebab-eval upload {writer.folder}' sends them to MLflow once it answers"
         ) from failure
+    if sent.view:
+        writer.update(mlflow={**mlflow, "view": True})
+        run = replace(run, info=dict(writer.info))
     return Outcome(run, writer.folder, tracked, sent)
 
 

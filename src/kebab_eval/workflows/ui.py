@@ -7,6 +7,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +19,11 @@ from kebab_eval.config_file import load_config
 from kebab_eval.errors import Fault, TrackerError, UsageError
 from kebab_eval.tracking import keys, spool
 from kebab_eval.tracking.store import Store, resolve_store
+from kebab_eval.tracking.views import VIEW_KEY
 
 _GRACE_S = 10
+_OPENED = ("runs", "compare", "pairs")
+_START_S = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +60,20 @@ def plan_ui(tracking_uri: str | None, config_path: Path | None, host: str, port:
 def _links(store: Store, base: str) -> tuple[tuple[str, str], ...]:
     """The UI, the newest run of this store, and its comparison with the one before it."""
     links = [("UI", base)]
-    runs = [
-        (info["mlflow"]["experiment_id"], info["golden"]["digest"], info["mlflow"]["run_id"])
+    infos = [
+        info
         for info in spool.list_records()
         if spool.is_tracked(info) and info["mlflow"]["tracking_uri"] == store.shown
     ]
+    runs = [
+        (info["mlflow"]["experiment_id"], info["golden"]["digest"], info["mlflow"]["run_id"])
+        for info in infos
+    ]
+    viewed = {info["mlflow"]["experiment_id"] for info in infos if info["mlflow"].get("view")}
     if runs:
         experiment, digest, newest = runs[0]
-        links.append(("runs", keys.runs_url(base, experiment)))
+        view = VIEW_KEY if experiment in viewed else None
+        links.append(("runs", keys.runs_url(base, experiment, view)))
         links.append(("newest", keys.run_url(base, experiment, newest)))
         links.append(("queries", keys.queries_url(base, experiment, newest)))
         before = [run for *same, run in runs[1:] if same == [experiment, digest]]
@@ -76,6 +90,33 @@ def _check_port(host: str, port: int) -> None:
     except OSError as reason:
         message = f"cannot listen on {host}:{port} ({reason.strerror}); choose another with --port"
         raise UsageError(Fault("--port", message)) from reason
+
+
+def open_pages(plan: Plan) -> threading.Thread:
+    """Open the runs, the last comparison and its queries in a browser, once the server answers."""
+
+    def work() -> None:
+        base = plan.links[0][1]
+        deadline = time.monotonic() + _START_S
+        while not _answers(base) and time.monotonic() < deadline:
+            time.sleep(0.3)
+        wanted = [url for label, url in plan.links if label in _OPENED] or [base]
+        for url in wanted:
+            webbrowser.open(url)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
+
+
+def _answers(base: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{base}/health", timeout=2):  # noqa: S310  # http by the store
+            return True
+    except urllib.error.HTTPError:
+        return True  # it wants a password: the browser will be asked for it
+    except OSError:
+        return False
 
 
 def serve(plan: Plan) -> int:
