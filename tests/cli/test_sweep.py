@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
 import sqlite3
 import subprocess
+import sys
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -146,3 +149,60 @@ def test_other_hits_than_the_fusion_gives_are_told(program: Program, project: Pa
     done = program("sweep", "--replay", "hybrid", "--grid", "fusion.rrf_k=1", "--no-track")
     assert done.returncode == 0, done.stderr
     assert "gives other hits than it returned for 1 of 8 queries" in done.stdout
+
+
+def test_a_tracker_that_is_down_costs_a_replay_nothing(program: Program, project: Path) -> None:
+    assert program("run", "-q", "-c", HYBRID).returncode == 0
+    done = program(
+        "sweep", "--replay", "hybrid", "--grid", "fusion.rrf_k=1,60", "-o", "sweep.json",
+        "--tracking-uri", "http://u:pw@127.0.0.1:9",
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert "2 combinations of fusion.rrf_k" in done.stdout
+    assert done.stderr.startswith("warning: the table is not in MLflow: ")
+    assert "pw" not in done.stderr
+    assert (project / "sweep.json").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("sweep", "-c", "c.yaml", "--grid", "search.k=3,4,5"),
+        ("ab", "--baseline", "c.yaml", "--candidate", "d.yaml"),
+    ],
+)
+def test_what_was_run_stays_when_it_is_stopped(project: Path, command: tuple[str, ...]) -> None:
+    """Stopped in its second run: the first is finished, that one and the parent are killed."""
+    (project / "system.py").write_text(
+        "import pathlib, time\n"
+        "def search(query, k):\n"
+        "    seen = pathlib.Path('asked')\n"
+        "    seen.write_text(seen.read_text() + 'x' if seen.exists() else 'x')\n"
+        "    if len(seen.read_text()) > 10:\n"
+        "        time.sleep(1)\n"
+        "    return [('d', 1.0)]\n"
+    )
+    (project / "golden.yaml").write_text(
+        "".join(f"- {{id: q{n}, query: text {n}, expected_doc_ids: [d]}}\n" for n in range(8))
+    )
+    text = (
+        'golden: golden.yaml\nbackend: {type: python, target: "system:search", path: .}\n'
+        "execution: {warmup: 0, concurrency: 1}\n"
+    )
+    (project / "c.yaml").write_text(text)
+    (project / "d.yaml").write_text(text)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kebab_eval", *command], cwd=project, stderr=subprocess.PIPE
+    )
+    deadline = time.monotonic() + 100
+    while time.monotonic() < deadline:
+        if (project / "asked").exists() and len((project / "asked").read_text()) > 10:
+            break
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    with closing(sqlite3.connect(project / "mlruns" / "mlflow.db")) as database:
+        statuses = database.execute("SELECT status FROM runs ORDER BY start_time").fetchall()
+    # the parent, the first run, the second
+    assert [status for (status,) in statuses] == ["KILLED", "FINISHED", "KILLED"]

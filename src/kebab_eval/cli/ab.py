@@ -77,7 +77,7 @@ def ab(
     run of its own below one parent run, and the answer says which is better and if it is real,
     corrected for the number of candidates.
     """
-    from kebab_eval.cli.output import check_output, print_json, write_text
+    from kebab_eval.cli.output import check_output, print_json, warn, write_text
     from kebab_eval.cli.progress import progress_on_terminal
 
     _check(options["config_path"], baseline, candidates, (baseline_url, candidate_url))
@@ -90,6 +90,7 @@ def ab(
         else:
             urls = (str(baseline_url), str(candidate_url))
             trial = _addresses(options, urls, progress, not no_track)
+    warn(trial.warning)
     if output is not None:
         write_text(output, _rendered(trial, _ENDINGS[output.suffix]))
     if options["as_json"]:

@@ -68,19 +68,27 @@ def write_text(path: Path, text: str) -> None:
         raise RecordError(f"{path}: cannot be written: {reason.strerror}") from reason
 
 
+def warn(message: str) -> None:
+    """Print a warning on stderr, if there is any, in one line without secrets."""
+    import click
+
+    from kebab_eval.redaction import redact
+    from kebab_eval.reports.texts import one_line
+
+    if message:
+        click.echo(f"warning: {one_line(redact(message))}", err=True)
+
+
 def log_or_warn(what: str, log: Callable[[], str | None]) -> str | None:
     """Log something to MLflow; a tracker that fails costs a warning, the answer is there already.
 
     Args:
         log: returns the artifact folder, None where there was nothing to log to.
     """
-    import click
-
     from kebab_eval.errors import TrackerError
-    from kebab_eval.reports.texts import one_line
 
     try:
         return log()
     except TrackerError as reason:
-        click.echo(f"warning: {what} is not in MLflow: {one_line(str(reason))}", err=True)
+        warn(f"{what} is not in MLflow: {reason}")
         return None

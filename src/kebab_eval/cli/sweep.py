@@ -81,7 +81,7 @@ def sweep(
     computed from the candidates that a run recorded: hundreds in a second. Each value is held
     against the config's own; nothing is chosen for you.
     """
-    from kebab_eval.cli.output import check_output, print_json, write_text
+    from kebab_eval.cli.output import check_output, print_json, warn, write_text
     from kebab_eval.cli.progress import progress_on_terminal
     from kebab_eval.reports.sweep import render_sweep
     from kebab_eval.workflows.sweep import SweepRequest, run_sweep
@@ -102,6 +102,7 @@ def sweep(
     )
     with progress_on_terminal(quiet=quiet) as progress:
         done = run_sweep(asked, progress)
+    warn(done.warning)
     if output is not None:
         write_text(output, render_sweep(done.sweep, _ENDINGS[output.suffix]))
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -86,6 +87,13 @@ class ParentRun:
                     self._log(files)
             finally:
                 self._client.set_terminated(self.run_id, status)
+
+    def abandon(self, status: str) -> None:
+        """End a run that came to nothing; what made it so is the thing to tell."""
+        try:
+            self.finish(status)
+        except Exception as reason:
+            logging.getLogger("kebab_eval").debug("could not end the parent run: %s", reason)
 
     def _log(self, files: Mapping[str, str]) -> None:
         with tempfile.TemporaryDirectory(prefix="kebab-eval-") as temporary:

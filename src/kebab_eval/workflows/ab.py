@@ -16,6 +16,7 @@ from kebab_eval.errors import (
     InputError,
     Interrupted,
     NotComparableError,
+    TrackerError,
     UsageError,
 )
 from kebab_eval.records import EvalRun
@@ -38,6 +39,8 @@ class Trial:
     outcomes: tuple[Outcome, ...]
     standings: tuple[Standing, ...]
     ui_url: str | None = None
+    warning: str = ""
+    """What went wrong with the parent run alone: the answer is there all the same."""
 
     @property
     def runs(self) -> tuple[EvalRun, ...]:
@@ -141,11 +144,16 @@ def _try(
     except BaseException as failure:
         if parent is not None:
             stopped = isinstance(failure, KeyboardInterrupt | Interrupted)
-            parent.finish("KILLED" if stopped else "FAILED")
+            parent.abandon("KILLED" if stopped else "FAILED")
         raise
+    warning = ""
     if parent is not None:
-        parent.finish("FINISHED", note=render_ab(found, "md"), files=_files(found))
-    return Trial(tuple(outcomes), found, None if parent is None else parent.ui_url)
+        try:
+            parent.finish("FINISHED", note=render_ab(found, "md"), files=_files(found))
+        except TrackerError as failure:
+            warning = f"the table is not in MLflow: {failure}"
+    url = None if parent is None else parent.ui_url
+    return Trial(tuple(outcomes), found, url, warning)
 
 
 def _files(found: Sequence[Standing]) -> dict[str, str]:

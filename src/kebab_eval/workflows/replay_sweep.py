@@ -32,6 +32,7 @@ REPLAYED = (
     "score_gate",
 )
 """The levers behind the channels; every other one changes what a search would find."""
+_RANKINGS = 64  # kept at once, a few MB each at 10,000 queries
 _GATE: TypeAdapter[float | None] = TypeAdapter(
     Annotated[float, Field(allow_inf_nan=False)] | None, config={"strict": True}
 )
@@ -224,7 +225,8 @@ def _measure(
     for place, one in enumerate(chosen):
         key = (one.mode, one.k, one.depth, one.fusion.model_dump_json())
         if key not in ranked:
-            ranked.clear()
+            if len(ranked) >= _RANKINGS:
+                ranked.clear()
             ranked[key] = recorded.hits(one)
         hits = ranked[key].gated(one.score_gate)
         tables = {level: recorded.rank_table(hits, level) for level in ("chunk", "doc")}

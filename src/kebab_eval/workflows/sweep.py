@@ -12,7 +12,14 @@ import numpy as np
 
 from kebab_eval.config_file import LoadedConfig, load_config
 from kebab_eval.diagnosis import relevant_items
-from kebab_eval.errors import ConfigError, Fault, InputError, Interrupted, UsageError
+from kebab_eval.errors import (
+    ConfigError,
+    Fault,
+    InputError,
+    Interrupted,
+    TrackerError,
+    UsageError,
+)
 from kebab_eval.grids import Grid, parse_grids
 from kebab_eval.metrics import default_registry, evaluate_run
 from kebab_eval.metrics.ranktable import normalise_id
@@ -52,6 +59,8 @@ class SweepOutcome:
     sweep: Sweep
     outcomes: tuple[Outcome, ...] = ()
     ui_url: str | None = None
+    warning: str = ""
+    """What went wrong with the sweep's own MLflow run: the table is there all the same."""
 
 
 def run_sweep(asked: SweepRequest, progress: Progress) -> SweepOutcome:
@@ -89,19 +98,19 @@ def _replayed(asked: SweepRequest, grid: Grid, progress: Progress) -> SweepOutco
         base_said=f"what {done.run.name} ran with",
         notes=done.notes,
     )
-    if not asked.track:
-        return SweepOutcome(sweep)
-    return SweepOutcome(sweep, ui_url=_log_replay(asked, done, sweep))
+    return _log_replay(asked, done, sweep) if asked.track else SweepOutcome(sweep)
 
 
-def _log_replay(asked: SweepRequest, done: Replayed, sweep: Sweep) -> str:
+def _log_replay(asked: SweepRequest, done: Replayed, sweep: Sweep) -> SweepOutcome:
     tracking = done.run.config.get("tracking") or {}
     store = resolve_store(asked.tracking_uri, tracking.get("uri"))
     experiment = asked.experiment or str(done.run.config["experiment"])
     tags = {"kebab_eval.sweep": "replay", "kebab_eval.sweep_of": done.run.run_id}
-    parent = ParentRun(store, experiment, sweep.name, tags)
-    _finish(parent, sweep, "FINISHED")
-    return parent.ui_url
+    try:
+        parent = ParentRun(store, experiment, sweep.name, tags)
+    except TrackerError as failure:
+        return SweepOutcome(sweep, warning=f"the table is not in MLflow: {failure}")
+    return _finished(SweepOutcome(sweep), parent)
 
 
 # --- run --------------------------------------------------------------------------------------
@@ -139,11 +148,10 @@ def _run(asked: SweepRequest, request: Request, grid: Grid, progress: Progress) 
     except BaseException as failure:
         if parent is not None:
             stopped = isinstance(failure, KeyboardInterrupt | Interrupted)
-            parent.finish("KILLED" if stopped else "FAILED")
+            parent.abandon("KILLED" if stopped else "FAILED")
         raise
-    if parent is not None:
-        _finish(parent, sweep, "FINISHED")
-    return SweepOutcome(sweep, tuple(outcomes), None if parent is None else parent.ui_url)
+    done = SweepOutcome(sweep, tuple(outcomes))
+    return done if parent is None else _finished(done, parent)
 
 
 def _checked(request: Request, grid: Grid, combinations: Sequence[Combination]) -> LoadedConfig:
@@ -304,10 +312,21 @@ def _sweep(
     )
 
 
-def _finish(parent: ParentRun, sweep: Sweep, status: str) -> None:
+def _finished(done: SweepOutcome, parent: ParentRun) -> SweepOutcome:
+    """Return the outcome with the page of its run, or with what kept the table from it."""
+    try:
+        _finish(parent, done.sweep)
+    except TrackerError as failure:
+        return replace(done, warning=f"the table is not in MLflow: {failure}")
+    return replace(done, ui_url=parent.ui_url)
+
+
+def _finish(parent: ParentRun, sweep: Sweep) -> None:
     note = render_sweep(sweep, "md")
     params = {"sweep_keys": ", ".join(sweep.keys), "golden_digest": str(sweep.golden["digest"])}
-    parent.finish(status, note=note, files=sweep_files(sweep), series=_series(sweep), params=params)
+    parent.finish(
+        "FINISHED", note=note, files=sweep_files(sweep), series=_series(sweep), params=params
+    )
 
 
 def _series(sweep: Sweep) -> Series:
