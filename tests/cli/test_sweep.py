@@ -120,6 +120,8 @@ def test_every_wrong_value_is_told_and_nothing_runs(program: Program, project: P
         (["--replay", "hybird", "--grid", "fusion.rrf_k=1"], "no run is called 'hybird'"),
         (["--replay", "x", "-c", HYBRID, "--grid", "fusion.rrf_k=1"], "--config: belongs to runs"),
         (["-c", HYBRID, "--grid", "fusion.rrf_k=1", "-o", "x.html"], "names no format"),
+        (["-c", HYBRID, "--grid", "golden=a.yaml,b.yaml"], "--grid golden: is no lever"),
+        (["-c", HYBRID, "--grid", "execution.concurrency=1,2"], "is no lever"),
         (["-c", HYBRID, "--grid", "fusion.rrf_k=1", "--metric", "ndgc_at_5_doc"], "ndgc_at_5_doc"),
     ],
 )

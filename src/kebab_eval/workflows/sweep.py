@@ -21,6 +21,7 @@ from kebab_eval.errors import (
     UsageError,
 )
 from kebab_eval.grids import Grid, parse_grids
+from kebab_eval.levers import NOT_LEVERS
 from kebab_eval.metrics import default_registry, evaluate_run
 from kebab_eval.metrics.ranktable import normalise_id
 from kebab_eval.records import EvalRun, GoldenQuery, QueryResult
@@ -159,9 +160,16 @@ def _checked(request: Request, grid: Grid, combinations: Sequence[Combination]) 
 
     Raises:
         ConfigError: with every fault, each once.
+        UsageError: a key that is no lever.
     """
     loaded = load_config(request.config_path, request.overrides)
     faults: dict[str, Fault] = {}
+    for key in grid.keys:
+        if key in NOT_LEVERS or key.partition(".")[0] in (*NOT_LEVERS, "metrics"):
+            message = "is no lever: it decides what a run is called, asked or judged by"
+            faults[key] = Fault(f"--grid {key}", message)
+    if faults:
+        raise UsageError(list(faults.values()))
     for values in combinations:
         try:
             load_config(request.config_path, (*request.overrides, *_overrides(grid, values)))
