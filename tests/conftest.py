@@ -13,7 +13,41 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FIXTURES = ROOT / "fixtures"
 
+HERE = ROOT / "tests"
+# What starts servers, a browser, a cluster or many processes: minutes, where the rest takes two.
+SLOW = (
+    "ui/",
+    "integration/",
+    "cli/test_ab_configs.py",
+    "cli/test_import.py",
+    "cli/test_misfortune.py",
+    "cli/test_resume.py",
+    "cli/test_sweep.py",
+    "cli/test_wheel.py",
+)
+
 Program = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--everything", action="store_true", help="Run the slow tests too, as CI does."
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the slow tests out of a plain run; whatever is named on the command line runs."""
+    if config.args != config.getini("testpaths") or config.getoption("--everything"):
+        return
+    slow = [item for item in items if item.path.is_relative_to(HERE) and _is_slow(item.path)]
+    left_out = set(slow)
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=slow)
+
+
+def _is_slow(path: Path) -> bool:
+    place = path.relative_to(HERE).as_posix()
+    return place.startswith(SLOW)
 
 
 @pytest.fixture(autouse=True)
