@@ -325,9 +325,19 @@ class Weights(Section):
 class Fusion(Section):
     """How the two channels become one ranking."""
 
-    method: Literal["rrf"] = "rrf"
+    method: Literal["rrf", "weighted", "combmnz"] = "rrf"
+    normalize: Literal["min_max", "z"] | None = None
+    """How ``weighted`` makes the channels' scores comparable; None is min_max."""
+    depth: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    """How many candidates of each channel are fused; None takes all that were fetched."""
     rrf_k: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60
     weights: Weights = Weights()
+
+    @model_validator(mode="after")
+    def _normalize_has_a_use(self) -> Fusion:
+        if self.normalize is not None and self.method != "weighted":
+            raise ValueError(f"normalize is for the method weighted, not for {self.method}")
+        return self
 
 
 class Rerank(Section):

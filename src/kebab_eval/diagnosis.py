@@ -275,9 +275,10 @@ def _fused_ranks(candidates: Candidates, level: Level, config: Mapping[str, Any]
         return {}
     weights, constant = fusion.get("weights", {}), float(fusion.get("rrf_k", 60))
     scores: dict[tuple[str, str], list[float]] = {}
+    depth = fusion.get("depth") if len(candidates) > 1 else None
     for name, ranking in candidates.items():
         weight = float(weights.get(name, 1.0)) if len(candidates) > 1 else 1.0
-        for rank, one in enumerate(ranking, 1):
+        for rank, one in enumerate(ranking[:depth], 1):
             if weight > 0:
                 key = (one.chunk_id, one.doc_id)
                 scores.setdefault(key, []).append(weight / (constant + rank))

@@ -31,9 +31,9 @@ def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 def test_a_replay_gives_what_real_runs_give(program: Program, project: Path) -> None:
     assert program("run", "-q", "-c", HYBRID).returncode == 0
     grid = ("--grid", "fusion.rrf_k=1,60", "--grid", "search.depth=2,20",
-            "--grid", "search.mode=hybrid,vector", "--grid", "score_gate=null,0.6",
-            "--metric", "mrr_at_10_doc", "--metric", "recall_at_3_doc",
-            "--metric", "map_at_7_doc", "--no-track")  # fmt: skip
+            "--grid", "score_gate=null,0.6",
+            "--grid", "fusion.method=rrf,combmnz", "--metric", "mrr_at_10_doc",
+            "--metric", "recall_at_3_doc", "--metric", "map_at_7_doc", "--no-track")  # fmt: skip
     replayed = told(program("sweep", "--replay", "hybrid", *grid, "--json"))
     real = told(program("sweep", "-c", HYBRID, *grid, "--json"))
     assert len(replayed["points"]) == len(real["points"]) == 16
@@ -98,11 +98,11 @@ def test_every_wrong_value_is_told_and_nothing_runs(program: Program, project: P
     assert done.returncode == 2
     lines = done.stderr.splitlines()
     assert [line.partition(": ")[2].partition(":")[0] for line in lines] == [
-        "--grid lexical.b", "--grid fusion.rrf_k=0", "--grid fusion.rrf_k=x",
-        "--grid search.depth=80", "--grid score_gate=a", "--grid fusion.rrf_kk",
+        "--grid lexical.b", "--grid fusion.rrf_kk", "--grid fusion.rrf_k=0",
+        "--grid fusion.rrf_k=x", "--grid score_gate=a", "--grid search.depth=80",
     ]  # fmt: skip
-    assert "record one with -S search.depth=80" in lines[3]
-    assert "did you mean 'fusion.rrf_k'?" in lines[5]
+    assert "record one with -S search.depth=80" in lines[5]
+    assert "did you mean 'fusion.rrf_k'?" in lines[1]
 
     done = program("sweep", "-c", HYBRID, "--grid", "fusion.rrf_k=0,60", "--grid", "search.k=x")
     assert done.returncode == 2
@@ -132,6 +132,21 @@ def test_wrong_use_is_told(
     assert done.returncode == 2
     assert said in done.stderr
     assert not list(project.glob("mlruns/spool/*"))
+
+
+def test_values_may_need_each_other(program: Program, project: Path) -> None:
+    assert program("run", "-q", "-c", HYBRID).returncode == 0
+    replayed = ("sweep", "--replay", "hybrid", "--no-track", "--grid", "fusion.normalize=z")
+    document = told(program(*replayed, "--grid", "fusion.method=weighted", "--json"))
+    assert document["points"][-1]["values"] == {
+        "fusion.normalize": "z", "fusion.method": "weighted"
+    }  # fmt: skip
+    done = program(*replayed, "--grid", "fusion.method=weighted,rrf")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: --grid fusion.normalize=z, --grid fusion.method=rrf: normalize is for the method "
+        "weighted, not for rrf\n"
+    )
 
 
 def test_a_run_without_candidates_cannot_be_replayed(program: Program, project: Path) -> None:

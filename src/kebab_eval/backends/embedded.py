@@ -23,7 +23,7 @@ from kebab_eval.config import Config
 from kebab_eval.engine.corpus import read_corpus
 from kebab_eval.engine.document_ids import read_document_ids
 from kebab_eval.engine.embedding import EMBEDDERS
-from kebab_eval.engine.search import INDEX_VERSION, SCORE_KINDS, Engine, EngineConfig, SearchResult
+from kebab_eval.engine.search import INDEX_VERSION, Engine, EngineConfig, SearchResult, score_kind
 from kebab_eval.errors import BackendError, KebabEvalError
 from kebab_eval.records import Candidate, Listing, Passage
 
@@ -140,7 +140,7 @@ def _describe(engine: Engine, config: Config) -> SystemInfo:
     spec = EMBEDDERS[config.embedding.provider]
     return SystemInfo(
         name="embedded",
-        score_kind=SCORE_KINDS[config.search.mode],
+        score_kind=score_kind(config.search.mode, config.fusion),
         snapshot={
             "chunker_version": config.chunking.version,
             "embedding_model": spec.model,

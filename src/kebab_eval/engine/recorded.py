@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kebab_eval.config import Fusion, Mode
-from kebab_eval.engine.fusion import METHODS
+from kebab_eval.engine.fusion import fuse
 from kebab_eval.errors import MetricError
 from kebab_eval.metrics.ranktable import RankTable, normalise_id
 from kebab_eval.metrics.registry import Metric
@@ -155,13 +154,14 @@ class RecordedCandidates:
     def _fused(self, settings: Settings) -> tuple[FloatArray, BoolArray]:
         """Return each item's score by reciprocal rank, and whether it is in the fusion at all."""
         fusion = settings.fusion
+        depth = min(settings.depth, fusion.depth or settings.depth)
         score, highest = np.zeros(self._document.shape), 0.0
         there = np.zeros(score.shape, dtype=bool)
         for name, rank in self._rank.items():
             weight = float(getattr(fusion.weights, name, 1.0))
             highest += weight / (fusion.rrf_k + 1)
             if weight > 0:
-                held = (rank > 0) & (rank <= settings.depth)
+                held = (rank > 0) & (rank <= depth)
                 score += np.where(held, weight / (fusion.rrf_k + rank), 0.0)
                 there |= held
         # Items stand in the order of their ids, so that a stable sort settles ties by id.
@@ -279,12 +279,8 @@ def fused(result: QueryResult, settings: Settings) -> Ranked:
         for ranking in [listed[: settings.depth]]
     }
     if settings.mode == "hybrid":
-        return [(item.item_id, item.score) for item in _method(settings)(rankings, settings.fusion)]
+        return [(item.item_id, item.score) for item in fuse(rankings, settings.fusion)]
     return [(item, score) for item, (_, score) in rankings.get(settings.mode, {}).items()]
-
-
-def _method(settings: Settings) -> Any:
-    return METHODS[settings.fusion.method]
 
 
 def _items(result: QueryResult, k: int | None) -> list[Candidate]:

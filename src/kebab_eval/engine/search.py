@@ -22,7 +22,7 @@ from kebab_eval.engine.embedding import (
     passage_vectors,
     query_vector,
 )
-from kebab_eval.engine.fusion import METHODS, Ranking
+from kebab_eval.engine.fusion import Ranking, fuse
 from kebab_eval.engine.lexical import LexicalIndex
 from kebab_eval.engine.ranking import Candidate
 from kebab_eval.engine.snippets import snippet
@@ -35,7 +35,12 @@ from kebab_eval.records import Hit
 INDEX_VERSION = "embedded-1"
 """Changes when the same corpus and config would be indexed differently."""
 
-SCORE_KINDS: Mapping[Mode, str] = {"lexical": "bm25", "vector": "cosine", "hybrid": "rrf"}
+_SCORE_KINDS: Mapping[Mode, str] = {"lexical": "bm25", "vector": "cosine"}
+
+
+def score_kind(mode: Mode, fusion: Fusion) -> str:
+    """Return what the score of a hit is: of a channel, or of the fusion by its method."""
+    return _SCORE_KINDS.get(mode, fusion.method)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +144,7 @@ class Engine:
             for name, candidates in channels.items()
         }
         if mode == "hybrid":
-            fused = METHODS[self.config.fusion.method](rankings, self.config.fusion)
+            fused = fuse(rankings, self.config.fusion)
             ranked = [(item.item_id, item.score) for item in fused]
             clock.lap("fusion")
         else:
@@ -177,7 +182,7 @@ class Engine:
                 if chunk_id in ranking:
                     channels[f"{name}_rank"], channels[f"{name}_score"] = ranking[chunk_id]
             shown = snippet(chunk.text, terms)
-            kind = SCORE_KINDS[mode]
+            kind = score_kind(mode, self.config.fusion)
             hits.append(Hit(rank, chunk_id, chunk.doc_id, score, kind, shown, channels))
         return tuple(hits)
 

@@ -26,12 +26,15 @@ REPLAYED = (
     "search.k",
     "search.depth",
     "fusion.method",
+    "fusion.depth",
+    "fusion.normalize",
     "fusion.rrf_k",
     "fusion.weights.lexical",
     "fusion.weights.vector",
     "score_gate",
 )
 """The levers behind the channels; every other one changes what a search would find."""
+_MODES = ("hybrid", "lexical", "vector")
 _RANKINGS = 64  # kept at once, a few MB each at 10,000 queries
 _GATE: TypeAdapter[float | None] = TypeAdapter(
     Annotated[float, Field(allow_inf_nan=False)] | None, config={"strict": True}
@@ -121,31 +124,26 @@ def _checked(
     Raises:
         UsageError: with every fault.
     """
-    faults: list[Fault] = []
+    faults = [
+        Fault(f"--grid {axis.key}", _not_replayed(axis.key))
+        for axis in grid.axes
+        if axis.key not in REPLAYED
+    ]
+    known = Grid(tuple(axis for axis in grid.axes if axis.key in REPLAYED))
+    faults += _impossible(known, base)
     channels = {name for result in run.results for name in result.candidates}
     limit = _recorded_depth(run)
-    for axis in grid.axes:
-        if axis.key not in REPLAYED:
-            hint = nearest(axis.key, REPLAYED) or f"; a replay moves {', '.join(REPLAYED)}"
-            message = f"needs a search{hint}; leave --replay out to run each value"
-            faults.append(Fault(f"--grid {axis.key}", message))
-            continue
+    for axis in known.axes:
         for value in axis.values:
             place = f"--grid {axis.key}={_shown(value)}"
-            try:
-                made = _settings({**base, axis.key: value})
-            except ValidationError as wrong:
-                first = wrong.errors()[0]
-                faults.append(Fault(place, f"{first['msg'][:1].lower()}{first['msg'][1:]}"))
-                continue
-            if made.depth > limit and axis.key == "search.depth":
+            if axis.key in ("search.depth", "fusion.depth") and _above(value, limit):
                 message = (
                     f"the run recorded {limit} candidates of each channel; record one with "
-                    f"-S search.depth={made.depth} and replay that"
+                    f"-S search.depth={value} and replay that"
                 )
                 faults.append(Fault(place, message))
-            needed = {"lexical", "vector"} if made.mode == "hybrid" else {made.mode}
-            if axis.key == "search.mode" and not needed <= channels:
+            needed = {"hybrid": {"lexical", "vector"}}.get(value, {value})
+            if axis.key == "search.mode" and value in _MODES and not needed <= channels:
                 message = (
                     f"the run recorded no {' or '.join(sorted(needed - channels))} candidates; "
                     "replay a run in hybrid mode"
@@ -154,6 +152,54 @@ def _checked(
     if faults:
         raise UsageError(faults)
     return lambda values: _settings({**base, **values})
+
+
+def _not_replayed(key: str) -> str:
+    hint = nearest(key, REPLAYED) or f"; a replay moves {', '.join(REPLAYED)}"
+    return f"needs a search{hint}; leave --replay out to run each value"
+
+
+def _above(value: Any, limit: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > limit
+
+
+def _impossible(grid: Grid, base: Mapping[str, Any]) -> list[Fault]:
+    """Return the values that can be none, and the combinations of others that are none."""
+    good: set[tuple[str, str]] = set()
+    bad: dict[tuple[tuple[str, str], ...], str] = {}
+    for values in grid.combinations():
+        given = dict(zip(grid.keys, values, strict=True))
+        named = tuple((key, _shown(value)) for key, value in given.items())
+        said = _wrong({**base, **given})
+        if said is None:
+            good.update(named)
+        else:
+            bad[named] = said
+    faults = []
+    guilty: set[tuple[str, str]] = set()
+    for axis in grid.axes:
+        for value in axis.values:
+            one = (axis.key, _shown(value))
+            # Beside the run's own values it may be wrong, and right beside others of the grid.
+            said = None if one in good else _wrong({**base, axis.key: value})
+            if said is not None:
+                guilty.add(one)
+                faults.append(Fault(f"--grid {axis.key}={one[1]}", said))
+    for named, said in bad.items():
+        if guilty.isdisjoint(named):
+            place = ", ".join(f"--grid {key}={value}" for key, value in named)
+            faults.append(Fault(place, said))
+    return faults
+
+
+def _wrong(values: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the values of a combination, None where nothing is."""
+    try:
+        _settings(values)
+    except ValidationError as wrong:
+        said = wrong.errors()[0]["msg"].removeprefix("Value error, ")
+        return f"{said[:1].lower()}{said[1:]}"
+    return None
 
 
 def _recorded_depth(run: EvalRun) -> int:
@@ -177,6 +223,8 @@ def _settings(values: Mapping[str, Any]) -> Settings:
     fusion = Fusion.model_validate(
         {
             "method": values["fusion.method"] or "rrf",
+            "depth": values["fusion.depth"],
+            "normalize": values["fusion.normalize"],
             "rrf_k": values["fusion.rrf_k"],
             "weights": weights,
         }

@@ -1,11 +1,11 @@
-"""Reciprocal rank fusion, with its arithmetic shown."""
+"""Fusion by ranks and by scores, with its arithmetic shown."""
 
 from __future__ import annotations
 
 import pytest
 
 from kebab_eval.config import Fusion, Weights
-from kebab_eval.engine.fusion import METHODS
+from kebab_eval.engine.fusion import METHODS, fuse
 
 
 def ranking(*items: str) -> dict[str, tuple[int, float]]:
@@ -66,3 +66,66 @@ def test_the_order_of_the_channels_changes_nothing():
 
 def test_nothing_found_anywhere():
     assert fused(Fusion(), lexical={}, vector={}) == []
+
+
+# --- scores instead of ranks --------------------------------------------------------------------
+
+
+def scored(**items: float) -> dict[str, tuple[int, float]]:
+    return {item: (rank, score) for rank, (item, score) in enumerate(items.items(), start=1)}
+
+
+def by(fusion: Fusion, **channels: dict[str, tuple[int, float]]) -> dict[str, float]:
+    return {item.item_id: item.score for item in fuse(channels, fusion)}
+
+
+def test_weighted_scores_between_the_best_and_the_worst():
+    # lexical 10, 6, 2 -> 1, .5, 0; vector .9, .8 -> 1, 0
+    # a: (1 + 0) / 2; b: (.5 + 1) / 2; c: (0 + none) / 2
+    channels = {"lexical": scored(a=10.0, b=6.0, c=2.0), "vector": scored(b=0.9, a=0.8)}
+    assert by(Fusion(method="weighted"), **channels) == {"b": 0.75, "a": 0.5, "c": 0.0}
+    # three parts lexical: a: 3/4; b: (3 x .5 + 1) / 4
+    heavy = Fusion(method="weighted", weights=Weights(lexical=3.0, vector=1.0))
+    assert by(heavy, **channels) == {"a": 0.75, "b": 0.625, "c": 0.0}
+
+
+def test_weighted_by_standard_deviations():
+    # lexical 3, 1: mean 2, spread 1 -> 1, -1; vector 8, 5, 2: mean 5, spread sqrt(6) -> 1.224745,
+    # 0, -1.224745; c is not in lexical, which counts as its worst, -1
+    channels = {"lexical": scored(a=3.0, b=1.0), "vector": scored(c=8.0, a=5.0, b=2.0)}
+    assert by(Fusion(method="weighted", normalize="z"), **channels) == {
+        "a": 0.5, "c": pytest.approx((1.224745 - 1) / 2, abs=1e-6),
+        "b": pytest.approx((-1 - 1.224745) / 2, abs=1e-6),
+    }  # fmt: skip
+
+
+def test_combmnz_rewards_who_is_in_both():
+    # a: in one, 1 x 1 / (2 x 2); b: (.5 + 1) x 2 / 4; c: (0 + .5) x 2 / 4
+    channels = {
+        "lexical": scored(a=10.0, b=6.0, c=2.0), "vector": scored(b=0.9, c=0.85, d=0.8)
+    }  # fmt: skip
+    assert by(Fusion(method="combmnz"), **channels) == {"b": 0.75, "a": 0.25, "c": 0.25, "d": 0.0}
+
+
+@pytest.mark.parametrize("method", ["weighted", "combmnz"])
+def test_the_edges(method: str):
+    fusion = Fusion.model_validate({"method": method})
+    assert by(fusion, lexical={}, vector={}) == {}
+    # equal scores are all the best; a channel without candidates takes no part
+    assert by(fusion, lexical=scored(b=1.0, a=1.0), vector={}) == {"a": 1.0, "b": 1.0}
+    assert [one.item_id for one in fuse({"lexical": scored(b=1.0, a=1.0)}, fusion)] == ["a", "b"]
+    alone = Fusion.model_validate({"method": method, "weights": {"lexical": 0.0}})
+    assert by(alone, lexical=scored(a=1.0), vector=scored(b=1.0)) == {"b": 1.0}
+    same = Fusion(method="weighted", normalize="z")
+    assert by(same, lexical=scored(a=1.0, b=1.0)) == {"a": 0.0, "b": 0.0}
+
+
+def test_only_the_first_of_each_channel_are_fused():
+    channels = {"lexical": ranking("a", "b"), "vector": ranking("c", "b")}
+    assert set(by(Fusion(depth=1), **channels)) == {"a", "c"}
+    assert set(by(Fusion(depth=5), **channels)) == {"a", "b", "c"}
+
+
+def test_normalize_belongs_to_one_method():
+    with pytest.raises(ValueError, match="normalize is for the method weighted, not for rrf"):
+        Fusion(normalize="z")

@@ -26,7 +26,17 @@ from kebab_eval.records import (
 
 def asked(**more: Any) -> Settings:
     fusion = Fusion.model_validate(
-        {key: more.pop(key) for key in ("rrf_k", "weights") if key in more}
+        {
+            key: more.pop(name)
+            for name, key in (
+                ("rrf_k", "rrf_k"),
+                ("weights", "weights"),
+                ("method", "method"),
+                ("normalize", "normalize"),
+                ("fused", "depth"),
+            )
+            if name in more
+        }
     )
     given = {"mode": "hybrid", "k": 10, "depth": 50, "score_gate": None, **more}
     return Settings(fusion=fusion, **given)
@@ -121,10 +131,12 @@ letters = st.lists(st.sampled_from("ABCDEFGHIJKLMNOP"), unique=True, max_size=12
     depth=st.integers(1, 12),
     mode=st.sampled_from(["hybrid", "lexical", "vector"]),
     gate=st.sampled_from([None, 0.3, 0.5, 0.9]),
+    method=st.sampled_from(["rrf", "rrf", "weighted", "combmnz"]),
+    fused_depth=st.sampled_from([None, 1, 4, 20]),
 )
 def test_all_queries_at_once_are_each_query_by_the_engine(
     *, rankings: Any, relevant: Any, rrf_k: float, weights: Any, k: int, depth: int, mode: Any,
-    gate: float | None,
+    gate: float | None, method: str, fused_depth: int | None,
 ) -> None:  # fmt: skip
     """Hits and metrics equal those of the engine's own fusion, judged as a run is judged."""
     judged = Judgments(
@@ -137,10 +149,12 @@ def test_all_queries_at_once_are_each_query_by_the_engine(
         for n, (one, other) in enumerate(rankings)
     }
     one = asked(
+        method=method, fused=fused_depth,
         mode=mode, k=k, depth=depth, score_gate=gate, rrf_k=rrf_k,
         weights={"lexical": weights[0], "vector": weights[1]},
     )  # fmt: skip
-    recorded = RecordedCandidates(golden(*queries), recorded_results, k)
+    pruned = k if method == "rrf" else None
+    recorded = RecordedCandidates(golden(*queries), recorded_results, pruned)
     found = recorded.hits(one).gated(gate)
     results = []
     for number, query in enumerate(queries):
